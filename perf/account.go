@@ -1,0 +1,246 @@
+package perf
+
+import (
+	"github.com/pmdperf/pmdperf/histogram"
+	"github.com/pmdperf/pmdperf/history"
+)
+
+// sums are what accounting adds records to. They belong to the owner, or to a
+// reader while the owner is parked.
+type sums struct {
+	since uint64 // tick of the last clear
+	until uint64 // end of the last record accounted
+
+	totals    Totals
+	gaps      [history.NumGaps]GapStats
+	reloads   histogram.Fine
+	clockBack uint64
+	timers    []TimerStats
+
+	cycles          histogram.Binned
+	packets         histogram.Small
+	cyclesPerPacket histogram.Binned
+	queueFill       histogram.Small
+	upcalls         histogram.Small
+	cyclesPerUpcall histogram.Binned
+
+	slowest          history.Record
+	slowestIteration uint64
+
+	millis   history.Millis
+	milliEnd uint64 // tick from which on a pass that ends completes the open row
+	cleared  uint64 // first iteration after the last clear
+}
+
+// account adds the records that wait to the sums. They are at most 64 and lie
+// side by side, as they are accounted whenever the number of the next is a multiple
+// of 64.
+func (r *Recorder) account() {
+	s := &r.sums
+	for recs := r.ring.Span(r.accounted, r.next); len(recs) > 0; {
+		// Those that belong to the open millisecond row, and perhaps complete it.
+		n := len(recs)
+		cut := recs[n-1].End >= s.milliEnd
+		if cut {
+			for n = 1; recs[n-1].End < s.milliEnd; n++ {
+			}
+		}
+		r.addRow(recs[:min(n, pending)])
+		if cut {
+			s.millis.Cut()
+			s.milliEnd = s.until + r.milliTicks
+		}
+		recs = recs[n:]
+	}
+}
+
+// settle accounts what waits, between two passes. Only then do the cycles of queues,
+// which every stamp adds to, agree with those of passes, so that an interval of
+// usage can end.
+func (r *Recorder) settle() {
+	r.account()
+	if r.sums.until >= r.usage.end {
+		r.usage.cut(r)
+	}
+}
+
+// addRow adds records that belong to one millisecond row to the sums: at least one
+// and at most 64. Every sum has a loop that keeps it in a register; what goes into a
+// histogram is put side by side first.
+func (r *Recorder) addRow(recs []history.Record) {
+	s := &r.sums
+	var cycles, packets, perPacket [pending]uint64
+	var sum struct{ cycles, busyCycles, busy, rx, tx, sleep, slept, drops uint64 }
+	received := 0
+	for i := range recs {
+		rec := &recs[i]
+		c, rx := rec.Cycles, rec.Rx
+		cycles[i%pending] = c
+		packets[i%pending] = uint64(rx)
+		perPacket[received%pending] = divide(c, max(rx, 1))
+		if rx != 0 {
+			received++
+		}
+		var busy uint64
+		if rx|rec.Tx != 0 {
+			busy = 1
+		}
+		sum.cycles += c
+		sum.busyCycles += c & -busy
+		sum.busy += busy
+		sum.rx += uint64(rx)
+		sum.tx += uint64(rec.Tx)
+		if rec.Sleep|uint64(rec.Drops) != 0 {
+			sum.sleep += rec.Sleep
+			if rec.Sleep != 0 {
+				sum.slept++
+			}
+			sum.drops += uint64(rec.Drops)
+		}
+	}
+	n := uint64(len(recs))
+	if top := s.cycles.AddAll(cyclesBinner, cycles[:n]); top > s.slowest.Cycles {
+		for i := range recs {
+			if recs[i].Cycles > s.slowest.Cycles {
+				s.slowest, s.slowestIteration = recs[i], r.accounted+uint64(i)
+			}
+		}
+	}
+	s.packets.AddAll(packets[:n])
+	r.accounted += n
+
+	t := &s.totals
+	t.Iterations += n
+	t.BusyIterations += sum.busy
+	t.SleepIterations += sum.slept
+	t.Cycles += sum.cycles
+	t.BusyCycles += sum.busyCycles
+	t.Sleep += sum.sleep
+	t.RxPackets += sum.rx
+	t.TxPackets += sum.tx
+	t.Drops += sum.drops
+
+	m := s.millis.Open()
+	m.End = recs[n-1].End
+	m.Duration += m.End - s.until
+	m.Cycles += sum.cycles
+	m.BusyCycles += sum.busyCycles
+	m.Sleep += sum.sleep
+	m.Gap = m.Duration - m.Cycles - m.Sleep
+	m.Iterations += uint32(n)
+	m.BusyIterations += uint32(sum.busy)
+	m.Rx += uint32(sum.rx)
+	m.Tx += uint32(sum.tx)
+	m.Drops += uint32(sum.drops)
+	s.until = m.End
+
+	if r.level == Detailed {
+		s.cyclesPerPacket.AddAll(cyclesPerPacketBinner, perPacket[:received])
+		r.addDetails(recs, m)
+	}
+}
+
+// addDetails adds what is recorded at level Detailed only.
+func (r *Recorder) addDetails(recs []history.Record, m *history.Milli) {
+	var fill, upcalls [pending]uint64
+	var sum struct{ batches, full, upcalls, upcallCycles, fill uint64 }
+	for i := range recs {
+		rec := &recs[i]
+		sum.batches += uint64(rec.Batches)
+		sum.full += uint64(rec.Full)
+		sum.fill += uint64(rec.Fill)
+		fill[i%pending] = uint64(rec.Fill)
+		upcalls[i%pending] = uint64(rec.Upcalls)
+		sum.upcalls += uint64(rec.Upcalls)
+		sum.upcallCycles += rec.UpcallCycles
+	}
+	n := uint64(len(recs))
+	t := &r.sums.totals
+	t.DetailIterations += n
+	t.RxBatches += sum.batches
+	t.FullBatches += sum.full
+	t.UpcallCycles += sum.upcallCycles
+	m.Batches += uint32(sum.batches)
+	m.Upcalls += uint32(sum.upcalls)
+	m.UpcallCycles += sum.upcallCycles
+	m.SumFill += sum.fill
+	// Mostly there is no upcall, and few kinds of queue tell their fill.
+	if sum.fill == 0 {
+		r.sums.queueFill.AddN(0, n)
+	} else {
+		m.MaxFill = max(m.MaxFill, uint32(r.sums.queueFill.AddAll(fill[:n])))
+	}
+	if sum.upcalls == 0 {
+		r.sums.upcalls.AddN(0, n)
+	} else {
+		r.sums.upcalls.AddAll(upcalls[:n])
+	}
+}
+
+// divide returns n / d. A division of floats takes a few cycles where one of 64-bit
+// integers takes up to ninety. It is exact below 2^53: there the distance of n/d to
+// the next whole number above is at least 1/d, which is more than what rounding to 53
+// bits can bridge.
+func divide(n uint64, d uint32) uint64 {
+	if n >= 1<<53 {
+		return n / uint64(d)
+	}
+	return uint64(int64(float64(int64(n)) / float64(d)))
+}
+
+// gap books ticks that belong to no pass and ended at the tick end.
+func (r *Recorder) gap(kind history.Gap, ticks, end uint64) {
+	g := &r.sums.gaps[kind]
+	if g.Count == 0 || ticks < g.Min {
+		g.Min = ticks
+	}
+	if g.Count == 0 || ticks > g.Max {
+		g.Max, g.MaxAt = ticks, end
+	}
+	g.Count++
+	g.Ticks += ticks
+	if kind == history.Reload {
+		r.sums.reloads.Add(ticks)
+	}
+}
+
+// clear forgets all sums and begins anew at the tick now, where the last pass
+// ended. What it zeroes is what was written since the last clear, so that it costs
+// no more than copying it. Nothing may wait to be accounted.
+func (r *Recorder) clear(now uint64) {
+	r.usage.keep(r)
+	s := &r.sums
+	s.since, s.until = now, now
+	s.totals = Totals{}
+	s.gaps = [history.NumGaps]GapStats{}
+	s.reloads.Reset()
+	s.clockBack = 0
+	for i := range s.timers {
+		s.timers[i] = TimerStats{}
+	}
+	s.cycles.Reset()
+	s.packets.Reset()
+	s.cyclesPerPacket.Reset()
+	s.queueFill.Reset()
+	s.upcalls.Reset()
+	s.cyclesPerUpcall.Reset()
+	r.batchPackets.Reset()
+	s.slowest, s.slowestIteration = history.Record{}, 0
+	s.millis.Reset()
+	s.milliEnd = now + r.milliTicks
+	s.cleared = r.next
+	clear(r.counts[:r.numCounts()])
+	clear(r.countsBefore[:r.numCounts()])
+	for i := range r.rx {
+		q := &r.rx[i]
+		*q = rxQueue{Queue: q.Queue}
+	}
+	for i := range r.tx {
+		q := &r.tx[i]
+		*q = txQueue{Queue: q.Queue}
+	}
+	r.gone = rxQueue{}
+}
+
+// numCounts returns how many counters there are.
+func (r *Recorder) numCounts() int { return NumBuiltin + len(r.setup.Counters) }

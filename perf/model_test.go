@@ -1,0 +1,789 @@
+package perf
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pmdperf/pmdperf/histogram"
+	"github.com/pmdperf/pmdperf/history"
+	"pgregory.net/rapid"
+)
+
+// model is a recorder as one would write it without a thought of cost: it keeps
+// every pass and every gap since the last clear and sums up when asked.
+type model struct {
+	t   *rapid.T
+	r   *Recorder
+	hz  float64
+	now uint64
+
+	// What the recorder's own readings of the clock were since the last look.
+	readings []uint64
+
+	level   Level
+	running bool
+	queues  []Queue
+	batch   int
+
+	since, until uint64 // until: all before it is booked
+	next         uint64
+	first        uint64 // first iteration since the clear
+	passes       []pass // all since the clear
+	records      []history.Record
+	gaps         [history.NumGaps][]gapSpan
+	back         uint64
+	counts       [256]uint64
+	timers       []TimerStats
+	upcalls      []uint64 // cycles of each, at level Detailed
+	batches      []uint64 // packets of each, at level Detailed
+	queueStats   map[Queue]*QueueStats
+	gone         QueueStats
+	txStats      map[Queue]*QueueStats
+	answerAfter  uint64
+	passesWait   []bool // by pass: whether it is still to be accounted; see cut
+
+	// Millisecond rows and usage intervals, kept as the rule says.
+	rows     []history.Milli
+	open     history.Milli
+	milliEnd uint64
+	rowsFrom uint64 // end of the last pass in a row
+	usageEnd uint64
+	usage    []Usage
+	usageNow Usage
+	usageQ   map[Queue]uint64
+
+	p    pass // under way
+	mark uint64
+	cur  int // -1 none yet, -2 between, else the queue
+	got  bool
+	long uint64
+	slow int
+}
+
+type pass struct {
+	rec    history.Record
+	detail bool
+}
+
+type gapSpan struct{ from, to uint64 }
+
+func newModel(t *rapid.T, cfg Config) *model {
+	m := &model{t: t, hz: 1e6, now: 1 << 40, running: false}
+	r, err := newRecorder(cfg, m.hz, m.clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.r = r
+	m.level = cfg.Level
+	m.batch = r.setup.BatchSize
+	m.queueStats, m.txStats = map[Queue]*QueueStats{}, map[Queue]*QueueStats{}
+	m.usageQ = map[Queue]uint64{}
+	m.queues = cfg.Polling.RxQueues
+	for _, q := range m.queues {
+		m.queueStats[q] = &QueueStats{Queue: q}
+	}
+	for _, q := range cfg.Polling.TxQueues {
+		m.txStats[q] = &QueueStats{Queue: q}
+	}
+	m.timers = make([]TimerStats, len(cfg.Timers))
+	m.usageEnd = m.now + uint64(m.hz*UsageInterval.Seconds())
+	m.clear(m.now)
+	m.readings = nil
+	return m
+}
+
+// clock is the recorder's clock: it advances a little at each reading.
+func (m *model) clock() uint64 {
+	m.now += rapid.Uint64Range(0, 50).Draw(m.t, "clock")
+	m.readings = append(m.readings, m.now)
+	return m.now
+}
+
+// advance lets time pass: from nothing to beyond 2^32 ticks.
+func (m *model) advance() uint64 {
+	m.now += rapid.Uint64Range(0, 1<<34).Draw(m.t, "ticks") >> rapid.UintRange(0, 34).Draw(m.t, "shift")
+	return m.now
+}
+
+// stampTime is a reading of the clock by the loop, which may go backwards.
+func (m *model) stampTime() uint64 {
+	now := m.advance()
+	if rapid.IntRange(0, 30).Draw(m.t, "back?") == 0 {
+		now -= rapid.Uint64Range(0, 1000).Draw(m.t, "back")
+	}
+	return now
+}
+
+func (m *model) clear(now uint64) {
+	m.since, m.until, m.rowsFrom = now, now, now
+	m.first = m.next
+	m.passes, m.batches, m.upcalls = nil, nil, nil
+	m.gaps = [history.NumGaps][]gapSpan{}
+	m.back = 0
+	m.counts = [256]uint64{}
+	for i := range m.timers {
+		m.timers[i] = TimerStats{}
+	}
+	for q := range m.queueStats {
+		m.queueStats[q] = &QueueStats{Queue: q}
+	}
+	for q := range m.txStats {
+		m.txStats[q] = &QueueStats{Queue: q}
+	}
+	m.gone = QueueStats{}
+	m.rows, m.open = nil, history.Milli{}
+	m.milliEnd = now + uint64(m.hz/1000)
+}
+
+// begin begins a pass.
+func (m *model) begin(now uint64, flags history.Flags) {
+	if m.level == Detailed {
+		flags |= history.Detailed
+	}
+	m.p = pass{rec: history.Record{Flags: flags}, detail: m.level == Detailed}
+	m.until, m.mark = now, now
+	m.cur, m.got, m.long, m.slow = -1, false, 0, 0
+}
+
+// spend charges the time up to now to what is being polled.
+func (m *model) spend(now uint64) {
+	if now < m.mark {
+		m.back++
+		m.p.rec.Flags |= history.ClockBack
+		now = m.mark
+	}
+	d := now - m.mark
+	m.mark = now
+	if m.cur >= 0 {
+		q := m.queueStats[m.queues[m.cur]]
+		if m.got {
+			q.BusyCycles += d
+			m.usageQ[m.queues[m.cur]] += d
+		} else {
+			q.IdleCycles += d
+		}
+	}
+	m.got = false
+	if d > m.long {
+		m.long = d
+		m.slow = max(m.cur, -1) + 1
+	}
+}
+
+// finish ends the pass; start is where it began, gaps inside taken out.
+func (m *model) finish(now uint64) {
+	m.spend(now)
+	rec := &m.p.rec
+	rec.End = m.mark
+	rec.Cycles = m.mark - m.until - rec.Sleep
+	if m.slow > 0 {
+		rec.Flags = rec.Flags.WithQueue(m.slow - 1)
+	}
+	m.passes = append(m.passes, m.p)
+	m.records = append(m.records, *rec)
+	m.next++
+	// The row.
+	o := &m.open
+	o.End = rec.End
+	o.Duration += rec.End - m.rowsFrom
+	o.Cycles += rec.Cycles
+	o.Sleep += rec.Sleep
+	o.Gap += rec.End - m.rowsFrom - rec.Cycles - rec.Sleep
+	o.UpcallCycles += rec.UpcallCycles
+	o.SumFill += uint64(rec.Fill)
+	o.Iterations++
+	o.Rx += rec.Rx
+	o.Tx += rec.Tx
+	o.Batches += rec.Batches
+	o.Upcalls += rec.Upcalls
+	o.Drops += rec.Drops
+	o.MaxFill = max(o.MaxFill, rec.Fill)
+	u := &m.usageNow
+	u.Ticks += rec.End - m.rowsFrom
+	u.Sleep += rec.Sleep
+	u.Gap += rec.End - m.rowsFrom - rec.Cycles - rec.Sleep
+	if rec.Rx+rec.Tx != 0 {
+		o.BusyIterations++
+		o.BusyCycles += rec.Cycles
+		u.Busy += rec.Cycles
+	} else {
+		u.Idle += rec.Cycles
+	}
+	m.rowsFrom = rec.End
+	if rec.End >= m.milliEnd {
+		m.rows = append(m.rows, m.open)
+		m.open = history.Milli{}
+		m.milliEnd = rec.End + uint64(m.hz/1000)
+	}
+}
+
+// settle ends an interval of usage that is complete.
+func (m *model) settle() {
+	if m.rowsFrom < m.usageEnd {
+		return
+	}
+	for _, q := range m.queues {
+		m.usageNow.Queues = append(m.usageNow.Queues, m.usageQ[q])
+	}
+	m.usage = append(m.usage, m.usageNow)
+	m.usageNow, m.usageQ = Usage{}, map[Queue]uint64{}
+	m.usageEnd = m.rowsFrom + uint64(m.hz*UsageInterval.Seconds())
+}
+
+// record returns whether the loop's calls are recorded.
+func (m *model) on() bool { return m.running && m.level != Off }
+
+// doPass draws one pass and feeds it to both.
+func (m *model) doPass() {
+	t, r := m.t, m.r
+	if !m.running {
+		return // a parked owner calls nothing
+	}
+	for range rapid.IntRange(0, 6).Draw(t, "calls") {
+		switch rapid.SampledFrom([]string{"poll", "pollend", "batch", "batch", "tx", "drop", "count", "upcall", "timer", "sleep", "size"}).Draw(t, "call") {
+		case "poll":
+			q := rapid.IntRange(-1, len(m.queues)).Draw(t, "queue")
+			if !m.on() {
+				r.Poll(q)
+				continue
+			}
+			if m.cur != -1 {
+				now := m.stampTime()
+				m.spend(now)
+				r.stamp(now)
+			}
+			r.to(q)
+			if m.cur = q; q < 0 || q >= len(m.queues) {
+				m.cur = -2
+			}
+		case "pollend":
+			if !m.on() {
+				r.PollEnd()
+				continue
+			}
+			now := m.stampTime()
+			m.spend(now)
+			m.cur = -2
+			r.stamp(now)
+			r.cur = len(r.rx) - between
+		case "batch":
+			n := rapid.OneOf(rapid.IntRange(-1, 40), rapid.IntRange(0, 3000), rapid.IntRange(0, 1<<20)).Draw(t, "n")
+			fill := rapid.OneOf(rapid.IntRange(-1, 40), rapid.IntRange(0, 1<<20)).Draw(t, "fill")
+			r.Batch(n, fill)
+			if !m.on() {
+				continue
+			}
+			n, fill = max(n, 0), max(fill, 0)
+			m.p.rec.Rx += uint32(n)
+			m.got = m.got || n > 0
+			if m.cur >= 0 {
+				m.queueStats[m.queues[m.cur]].Packets += uint64(n)
+			}
+			if m.p.detail {
+				m.p.rec.Fill = max(m.p.rec.Fill, uint32(fill))
+				if n > 0 {
+					m.p.rec.Batches++
+					m.batches = append(m.batches, uint64(n))
+					if n >= m.batch {
+						m.p.rec.Full++
+					}
+				}
+			}
+		case "tx":
+			n, b := rapid.IntRange(-1, 100).Draw(t, "n"), rapid.IntRange(-1, 5).Draw(t, "b")
+			r.Tx(n, b)
+			if m.on() {
+				m.p.rec.Tx += uint32(max(n, 0))
+				m.counts[TxBatches] += uint64(max(b, 0))
+			}
+		case "drop":
+			n := rapid.IntRange(-1, 100).Draw(t, "n")
+			r.Drop(n)
+			if m.on() {
+				m.p.rec.Drops += uint32(max(n, 0))
+			}
+		case "count":
+			c := Counter(rapid.IntRange(0, NumBuiltin+1).Draw(t, "counter"))
+			n := rapid.Uint64Range(0, 1<<40).Draw(t, "n")
+			r.Count(c, n)
+			if m.on() {
+				m.counts[c] += n
+			}
+		case "upcall":
+			cycles, ok := rapid.Uint64Range(0, 1<<36).Draw(t, "cycles"), rapid.Bool().Draw(t, "ok")
+			r.Upcall(cycles, ok)
+			if m.on() {
+				if ok {
+					m.counts[UpcallsOK]++
+				} else {
+					m.counts[UpcallsLost]++
+				}
+				if m.p.detail {
+					m.p.rec.Upcalls++
+					m.p.rec.UpcallCycles += cycles
+					m.upcalls = append(m.upcalls, cycles)
+				}
+			}
+		case "timer":
+			if m.on() {
+				m.timer(0)
+			} else if got := r.StopNamed(r.StartTimer(), 0); m.level == Off && got != 0 {
+				t.Fatalf("a timer measured %d while off", got)
+			}
+		case "sleep":
+			if !m.on() {
+				r.SleepBegin()
+				r.SleepEnd()
+				continue
+			}
+			m.sleep()
+		case "size":
+			q := rapid.IntRange(-1, len(m.queues)).Draw(t, "queue")
+			sizes := rapid.SliceOfN(rapid.Uint16(), 0, 600).Draw(t, "sizes")
+			multi, broad := rapid.IntRange(-1, 3).Draw(t, "multicast"), rapid.IntRange(-1, 3).Draw(t, "broadcast")
+			rx := rapid.Bool().Draw(t, "rx")
+			stats := m.txStats[Queue{Port: "tx"}]
+			if rx {
+				r.RxSizes(q, sizes)
+				r.RxCasts(q, multi, broad)
+				if q < 0 || q >= len(m.queues) {
+					continue
+				}
+				stats = m.queueStats[m.queues[q]]
+			} else {
+				r.TxSizes(0, sizes)
+				r.TxCasts(0, multi, broad)
+				r.TxSizes(1, sizes) // no such queue
+			}
+			if m.level == Off {
+				continue
+			}
+			if !rx {
+				stats.Packets += uint64(len(sizes))
+			}
+			stats.Sizes.Multicast += uint64(max(multi, 0))
+			stats.Sizes.Broadcast += uint64(max(broad, 0))
+			for _, s := range sizes {
+				c := slices.IndexFunc([]uint16{63, 64, 127, 255, 511, 1023, 1518, 65535}, func(hi uint16) bool { return s <= hi })
+				stats.Sizes.Classes[c]++
+			}
+		}
+	}
+	m.end()
+}
+
+// timer nests timers at random and returns the time that it took in all.
+func (m *model) timer(depth int) (span uint64) {
+	t, r := m.t, m.r
+	start := m.advance()
+	tm := r.startTimer(start)
+	var inner uint64
+	for depth < 3 && rapid.Bool().Draw(t, "nest") {
+		m.advance()
+		if rapid.Bool().Draw(t, "sleep inside") {
+			inner += m.sleep()
+		} else {
+			inner += m.timer(depth + 1)
+		}
+	}
+	end := m.advance()
+	// A sleep may have begun before the timer did, by a clock that went backwards.
+	raw := end
+	if end < start+inner {
+		m.back++
+		m.p.rec.Flags |= history.ClockBack
+		end = start + inner
+	}
+	own := end - start - inner
+	id := rapid.IntRange(-1, len(m.timers)).Draw(t, "timer")
+	if got := r.stopNamed(tm, id, raw); got != own {
+		t.Fatalf("timer %d: %d ticks, want %d", id, got, own)
+	}
+	if id >= 0 && id < len(m.timers) {
+		s := &m.timers[id]
+		s.Count++
+		s.Cycles += own
+		if own > s.Max {
+			s.Max, s.MaxIteration = own, m.next
+		}
+	}
+	return end - start
+}
+
+// sleep sleeps and returns the ticks from its beginning to its end.
+func (m *model) sleep() uint64 {
+	now := m.stampTime()
+	m.spend(now)
+	from := m.mark
+	m.cur = -2
+	m.readings = nil
+	m.r.sleepBegin(now)
+	if len(m.readings) != 1 {
+		m.t.Fatalf("%d clock readings at the beginning of a sleep", len(m.readings))
+	}
+	// The accounting is taken out of the pass.
+	d := max(m.readings[0], m.mark) - m.mark
+	m.gap(history.Accounting, m.mark, m.mark+d)
+	m.p.rec.Flags = m.p.rec.Flags.WithGap(history.Accounting)
+	m.until += d
+	m.mark += d
+	end := m.stampTime()
+	m.r.sleepEnd(end)
+	if end < m.mark {
+		m.back++
+		m.p.rec.Flags |= history.ClockBack
+		end = m.mark
+	}
+	m.p.rec.Sleep += end - m.mark
+	m.mark = end
+	return end - from
+}
+
+func (m *model) gap(kind history.Gap, from, to uint64) {
+	m.gaps[kind] = append(m.gaps[kind], gapSpan{from, to})
+}
+
+// end ends the pass, with the accounting and answering that the rules foresee.
+func (m *model) end() {
+	r := m.r
+	if !m.on() {
+		return
+	}
+	now := m.stampTime()
+	req := r.request.Load()
+	m.finish(now)
+	m.readings = nil
+	r.end(now)
+	now = m.mark
+	due := req != nil && now >= m.answerAfter
+	want := 0
+	if m.next%pending == 0 || due {
+		want = 1
+	}
+	if due {
+		want = 2
+	}
+	if len(m.readings) != want {
+		m.t.Fatalf("%d clock readings after pass %d, want %d (request %v)", len(m.readings), m.next-1, want, req != nil)
+	}
+	flags := history.Flags(0)
+	if want > 0 {
+		flags = flags.WithGap(history.Accounting)
+		m.settle()
+	}
+	if due {
+		m.apply(req, now)
+	}
+	if want > 0 {
+		acc := max(m.readings[0], now)
+		m.gap(history.Accounting, now, acc)
+		now = acc
+	}
+	if due {
+		ans := max(m.readings[1], now)
+		if ans != now {
+			flags = flags.WithGap(history.Answering)
+			m.gap(history.Answering, now, ans)
+		}
+		now = ans
+		m.answerAfter = now + uint64(m.hz/1000)
+	}
+	m.begin(now, flags)
+}
+
+// apply does a request's errand to the model and compares the copy.
+func (m *model) apply(req *request, at uint64) {
+	if !req.done.Load() {
+		m.t.Fatal("the request was not answered")
+	}
+	if req.clear {
+		m.clear(at)
+		m.until = at
+	}
+	if req.setLevel {
+		m.level = req.level
+	}
+	if req.into != nil {
+		if m.on() && !req.clear {
+			m.until = at
+		}
+		m.compare(req.into, req.want, at)
+	}
+}
+
+// post posts an errand, which is answered at the end of a pass.
+func (m *model) post(e errand) *request {
+	if e.into != nil {
+		e.into.room(e.want, 8, 2, 2)
+	}
+	req := &request{errand: e}
+	m.r.request.Store(req)
+	return req
+}
+
+// ask posts an errand and runs passes until it is answered.
+func (m *model) ask(e errand) {
+	r := m.r
+	req := m.post(e)
+	switch {
+	case !m.running:
+		m.readings = nil
+		if !r.answerParked() {
+			m.t.Fatal("a parked owner's reader did not answer itself")
+		}
+		m.apply(req, max(m.readings[0], m.until))
+	case m.level == Off:
+		m.now = max(m.now, m.answerAfter)
+		m.readings = nil
+		r.End()
+		at := max(m.readings[0], m.until)
+		m.apply(req, at)
+		end := max(m.readings[1], at)
+		m.answerAfter = end + uint64(m.hz/1000)
+		if m.level != Off {
+			m.gap(history.Off, m.until, end)
+			m.begin(end, history.Flags(0).WithGap(history.Off))
+		}
+	default:
+		for !req.done.Load() {
+			m.doPass()
+		}
+	}
+}
+
+func (m *model) park() {
+	m.readings = nil
+	under := m.cur != -1 || m.p.rec.Rx != 0 || m.p.rec.Tx != 0 || m.p.rec.Batches != 0 || m.p.rec.Upcalls != 0 ||
+		m.p.rec.UpcallCycles != 0 || m.p.rec.Sleep != 0 || m.p.rec.Fill != 0 || m.p.rec.Drops != 0
+	if m.on() && under {
+		m.readings = nil
+		now := m.advance()
+		m.finish(now)
+		m.settle()
+		// Park reads the clock once, then ends the pass with that.
+		m.r.park(now, Parked)
+		flags := history.Flags(0)
+		now = m.mark
+		if len(m.readings) > 0 {
+			acc := max(m.readings[0], now)
+			m.gap(history.Accounting, now, acc)
+			now = acc
+		}
+		m.begin(now, flags)
+	} else {
+		if m.on() {
+			m.settle()
+		}
+		m.r.park(m.advance(), Parked)
+	}
+	m.running = false
+}
+
+func (m *model) resume(p *Polling) {
+	m.advance()
+	m.readings = nil
+	started := m.r.started
+	if err := m.r.Resume(p); err != nil {
+		m.t.Fatal(err)
+	}
+	if p != nil {
+		kept := map[Queue]*QueueStats{}
+		for _, q := range p.RxQueues {
+			kept[q] = &QueueStats{Queue: q}
+			if s := m.queueStats[q]; s != nil {
+				kept[q] = s
+			}
+		}
+		for q, s := range m.queueStats {
+			if kept[q] == nil {
+				m.gone.Packets += s.Packets
+				m.gone.BusyCycles += s.BusyCycles
+				m.gone.IdleCycles += s.IdleCycles
+				for i := range s.Sizes.Classes {
+					m.gone.Sizes.Classes[i] += s.Sizes.Classes[i]
+				}
+				m.gone.Sizes.Multicast += s.Sizes.Multicast
+				m.gone.Sizes.Broadcast += s.Sizes.Broadcast
+				delete(m.usageQ, q)
+			}
+		}
+		for i := range m.usage {
+			var queues []uint64
+			for _, q := range p.RxQueues {
+				n := uint64(0)
+				if j := slices.Index(m.queues, q); j >= 0 {
+					n = m.usage[i].Queues[j]
+				}
+				queues = append(queues, n)
+			}
+			m.usage[i].Queues = queues
+		}
+		m.queueStats, m.queues = kept, p.RxQueues
+	}
+	m.running = true
+	now := max(m.readings[0], m.until)
+	switch {
+	case !started:
+		m.clear(now)
+		if m.level == Off {
+			m.until = now
+			return
+		}
+		m.begin(now, 0)
+	case m.level == Off:
+	default:
+		m.gap(history.Reload, m.until, now)
+		m.begin(now, history.Flags(0).WithGap(history.Reload))
+	}
+}
+
+// compare compares a snapshot with what the model sums up.
+func (m *model) compare(s *Snapshot, want Want, now uint64) {
+	t := m.t
+	var w Snapshot
+	w.Level = m.level
+	w.Since, w.Until, w.Now = m.since, m.until, now
+	w.ClockBack = m.back
+	copy(w.Counts[:], m.counts[:])
+	w.Counters = []NamedCount{{Count: m.counts[NumBuiltin]}, {Count: m.counts[NumBuiltin+1]}}
+	w.Timers = m.timers
+	for k := range m.gaps {
+		g := &w.Gaps[k]
+		for i, span := range m.gaps[k] {
+			d := span.to - span.from
+			if i == 0 || d < g.Min {
+				g.Min = d
+			}
+			if i == 0 || d > g.Max {
+				g.Max, g.MaxAt = d, span.to
+			}
+			g.Count++
+			g.Ticks += d
+			if history.Gap(k) == history.Reload {
+				w.Reloads.Add(d)
+			}
+		}
+	}
+	cyclesBins := histogram.NewBinner(histogram.CyclesPerIteration.Walls())
+	for i, p := range m.passes {
+		rec := p.rec
+		w.Totals.Iterations++
+		w.Totals.Cycles += rec.Cycles
+		w.Totals.Sleep += rec.Sleep
+		w.Totals.RxPackets += uint64(rec.Rx)
+		w.Totals.TxPackets += uint64(rec.Tx)
+		w.Totals.Drops += uint64(rec.Drops)
+		if rec.Rx+rec.Tx > 0 {
+			w.Totals.BusyIterations++
+			w.Totals.BusyCycles += rec.Cycles
+		}
+		if rec.Sleep > 0 {
+			w.Totals.SleepIterations++
+		}
+		w.Cycles.Add(cyclesBins, rec.Cycles)
+		w.Packets.Add(uint64(rec.Rx))
+		if rec.Cycles > w.Slowest.Cycles {
+			w.Slowest, w.SlowestIteration = rec, m.first+uint64(i)
+		}
+		if p.detail {
+			w.Totals.DetailIterations++
+			w.Totals.RxBatches += uint64(rec.Batches)
+			w.Totals.FullBatches += uint64(rec.Full)
+			w.Totals.UpcallCycles += rec.UpcallCycles
+			w.QueueFill.Add(uint64(rec.Fill))
+			w.Upcalls.Add(uint64(rec.Upcalls))
+			if rec.Rx > 0 {
+				w.CyclesPerPacket.Add(cyclesPerPacketBinner, rec.Cycles/uint64(rec.Rx))
+			}
+		}
+	}
+	for _, n := range m.batches {
+		w.BatchPackets.Add(n)
+	}
+	for _, c := range m.upcalls {
+		w.CyclesPerUpcall.Add(cyclesPerUpcallBinner, c)
+	}
+	for _, q := range m.queues {
+		w.RxQueues = append(w.RxQueues, *m.queueStats[q])
+	}
+	for _, q := range m.txStats {
+		w.TxQueues = append(w.TxQueues, *q)
+	}
+	w.Gone = m.gone
+	w.Usage = m.usage[max(0, len(m.usage)-UsageIntervals):]
+	w.NextIteration = m.next
+	n := min(want.Iterations, int(m.next-m.first))
+	w.Iterations = m.records[len(m.records)-n:]
+	w.Millis = m.rows[max(0, len(m.rows)-want.Millis):]
+	w.OpenMilli = m.open
+
+	if diff := cmp.Diff(&w, s, cmpopts.EquateEmpty(), equal[histogram.Fine](), equal[histogram.Binned](), equal[histogram.Small](),
+		cmpopts.IgnoreUnexported(Snapshot{}), cmpopts.IgnoreFields(Snapshot{}, "Anchor")); diff != "" {
+		t.Fatalf("snapshot of iteration %d (-want +got):\n%s", m.next, diff)
+	}
+	// The identity that nothing hides from.
+	var gaps uint64
+	for _, g := range s.Gaps {
+		gaps += g.Ticks
+	}
+	if s.Wall() != s.Totals.Cycles+s.Totals.Sleep+gaps {
+		t.Fatalf("wall %d, cycles %d + sleep %d + gaps %d", s.Wall(), s.Totals.Cycles, s.Totals.Sleep, gaps)
+	}
+}
+
+// equal compares big arrays by ==, where going through them by reflection would
+// take seconds.
+func equal[T comparable]() cmp.Option { return cmp.Comparer(func(a, b T) bool { return a == b }) }
+
+// Every snapshot of a random trace equals what the naive model sums up.
+func TestRecorderAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := func(i int) Queue { return Queue{Port: fmt.Sprint("port", i), ID: i, Size: 1024} }
+		m := newModel(t, Config{
+			Level:     Level(rapid.IntRange(0, 2).Draw(t, "level")),
+			BatchSize: 32,
+			Counters:  []string{"one", "two"}, Timers: []string{"parse", "send"},
+			Polling: Polling{RxQueues: []Queue{q(0), q(1), q(2)}, TxQueues: []Queue{{Port: "tx"}}},
+		})
+		snap := new(Snapshot)
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch step := rapid.SampledFrom([]string{"passes", "passes", "passes", "snapshot", "clear", "level", "park", "resume", "wait"}).Draw(t, "step"); step {
+			case "passes":
+				for range rapid.IntRange(1, 80).Draw(t, "passes") {
+					m.doPass()
+				}
+			case "wait":
+				m.advance()
+			case "snapshot":
+				m.ask(errand{into: snap, want: Want{rapid.IntRange(0, 300).Draw(t, "it"), rapid.IntRange(0, 300).Draw(t, "ms")}})
+			case "clear":
+				m.ask(errand{clear: true, into: snap})
+			case "level":
+				m.ask(errand{setLevel: true, level: Level(rapid.IntRange(0, 2).Draw(t, "level"))})
+			case "park":
+				if m.running {
+					m.park()
+				}
+			case "resume":
+				if m.running {
+					continue
+				}
+				if m.r.started && rapid.Bool().Draw(t, "reconfigure") {
+					perm := rapid.Permutation([]int{0, 1, 2, 3}).Draw(t, "queues")
+					var p Polling
+					for _, i := range perm[:rapid.IntRange(0, 4).Draw(t, "n")] {
+						p.RxQueues = append(p.RxQueues, q(i))
+					}
+					p.TxQueues = []Queue{{Port: "tx"}}
+					m.resume(&p)
+				} else {
+					m.resume(nil)
+				}
+			}
+		}
+		m.ask(errand{into: snap, want: Want{1000, 1000}})
+	})
+}

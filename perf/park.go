@@ -1,0 +1,163 @@
+package perf
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/pmdperf/pmdperf/history"
+)
+
+// copying is the state in which a reader has borrowed a parked owner's memory. It
+// is never shown.
+const copying State = Closed + 1
+
+// Start begins the first pass. A recorder records nothing before it, and time
+// counts from it.
+func (r *Recorder) Start() error { return r.Resume(nil) }
+
+// Park ends the pass under way, if anything was done in it, and hands the recorder
+// to its readers: they copy from it without the owner's help until Resume. An owner
+// parks around whatever blocks it for long, above all a change of its polling
+// configuration. The time between two polls is booked as a reload.
+func (r *Recorder) Park() { r.park(r.clock(), Parked) }
+
+// Close parks for good. Deferred by the loop's function, it also keeps what a loop
+// recorded that ends in a panic.
+func (r *Recorder) Close() {
+	if State(r.state.Load()) == Running {
+		r.park(r.clock(), Closed)
+		return
+	}
+	// From parked; a reader that copies puts back the state that it found.
+	for !r.state.CompareAndSwap(uint32(Parked), uint32(Closed)) {
+		if State(r.state.Load()) == Closed {
+			return
+		}
+		pause()
+	}
+}
+
+func (r *Recorder) park(now uint64, to State) {
+	if State(r.state.Load()) != Running {
+		return
+	}
+	if r.level != Off {
+		if r.underWay() {
+			r.end(now)
+		}
+		r.settle()
+	}
+	r.state.Store(uint32(to))
+}
+
+// underWay reports whether anything was recorded in the pass under way.
+func (r *Recorder) underWay() bool {
+	return r.cur != len(r.rx)-noneYet || *r.record() != (history.Record{Flags: r.record().Flags})
+}
+
+// Resume ends the time that began with Park and begins a pass. If p is not nil it
+// is the polling configuration from now on: a queue of the same port and number
+// keeps what was recorded of it. An error says what is wrong with p, which is then
+// left unused, or that the recorder is closed.
+//
+// Resume waits for a reader that is copying, and allocates for new queues.
+func (r *Recorder) Resume(p *Polling) error {
+	for !r.state.CompareAndSwap(uint32(Parked), uint32(Running)) {
+		switch State(r.state.Load()) {
+		case Running:
+			return errors.New("the recorder is running: park it first")
+		case Closed:
+			return errors.New("the recorder is closed")
+		}
+		pause()
+	}
+	var err error
+	if p != nil {
+		if err = p.check(); err == nil {
+			r.configure(p)
+		} else {
+			err = fmt.Errorf("polling configuration: %w", err)
+		}
+	}
+	r.resumed(r.clock())
+	return err
+}
+
+// pause gives a reader that copies the chance to finish.
+func pause() {
+	runtime.Gosched()
+	time.Sleep(10 * time.Microsecond)
+}
+
+func (r *Recorder) resumed(now uint64) {
+	now = max(now, r.start)
+	switch {
+	case !r.started:
+		r.started = true
+		r.clear(now)
+	case r.level == Off:
+		// The level was off, or was switched off meanwhile; that gap goes on.
+		return
+	default:
+		r.gap(history.Reload, now-r.start, now)
+	}
+	if r.level == Off {
+		r.start = now
+		r.cur = len(r.rx) - between
+		return
+	}
+	r.begin(now)
+	*r.record() = history.Record{Flags: r.flags}
+	if r.sums.gaps[history.Reload].Count != 0 {
+		r.record().Flags = r.record().Flags.WithGap(history.Reload)
+	}
+}
+
+// configure makes p the polling configuration.
+func (r *Recorder) configure(p *Polling) {
+	old := r.rx[:max(0, len(r.rx)-noneYet)]
+	kept := make([]bool, len(old))
+	from := make([]int, len(p.RxQueues))
+	rx := make([]rxQueue, len(p.RxQueues)+noneYet)
+	for i, q := range p.RxQueues {
+		rx[i].Queue, from[i] = q, -1
+		for j := range old {
+			if old[j].Port == q.Port && old[j].ID == q.ID {
+				rx[i], from[i], kept[j] = old[j], j, true
+				rx[i].Queue = q
+			}
+		}
+	}
+	for j := range old {
+		if !kept[j] {
+			r.gone.add(&old[j])
+		}
+	}
+	tx := make([]txQueue, len(p.TxQueues))
+	for i, q := range p.TxQueues {
+		tx[i].Queue = q
+		for j := range r.tx {
+			if r.tx[j].Port == q.Port && r.tx[j].ID == q.ID {
+				tx[i] = r.tx[j]
+				tx[i].Queue = q
+			}
+		}
+	}
+	r.rx, r.tx = rx, tx
+	r.usage.poll(from)
+	r.setup.Polling = *p
+	r.reader.queues.Store(uint32(max(len(p.RxQueues), len(p.TxQueues))))
+}
+
+func (q *rxQueue) add(o *rxQueue) {
+	q.busy += o.busy
+	q.idle += o.idle
+	q.packets += o.packets
+	for i, n := range o.sizes.Classes {
+		q.sizes.Classes[i] += n
+	}
+	q.sizes.Multicast += o.sizes.Multicast
+	q.sizes.Broadcast += o.sizes.Broadcast
+}

@@ -1,0 +1,323 @@
+package perf
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/pmdperf/pmdperf/history"
+	"github.com/pmdperf/pmdperf/perf/tsc"
+)
+
+// Want says how much history a snapshot is to hold: at most the last
+// history.Shown iterations and milliseconds. Sums and histograms are always there.
+type Want struct {
+	Iterations, Millis int
+}
+
+func (w Want) clip() Want {
+	return Want{min(max(w.Iterations, 0), history.Shown), min(max(w.Millis, 0), history.Shown)}
+}
+
+func (w Want) covers(o Want) bool { return w.Iterations >= o.Iterations && w.Millis >= o.Millis }
+
+// stallTimeout is how long an owner may leave a request unanswered before readers
+// without a deadline give up and new ones fail at once. A thread that shares its
+// core can be off it for tens of milliseconds.
+const stallTimeout = time.Second
+
+// A StalledError says that a recorder's owner completed no pass in time.
+type StalledError struct {
+	Name string        // of the recorder
+	For  time.Duration // for at least so long
+}
+
+// Error says which loop is stuck.
+func (e *StalledError) Error() string {
+	return fmt.Sprintf("%s: no iteration completed for %v", e.Name, e.For.Round(100*time.Microsecond))
+}
+
+// A request is an errand that a reader has for the owner. One at a time is under way.
+type request struct {
+	errand
+	short bool // into had too little room
+	done  atomic.Bool
+}
+
+// errand is what a reader asks for: any of a clear, a change of level, and a copy, in
+// that order.
+type errand struct {
+	clear    bool
+	setLevel bool
+	level    Level
+	into     *Snapshot
+	want     Want
+}
+
+// reader is the readers' half of a recorder. turn is taken by one at a time; it
+// guards what has no lock of its own.
+type reader struct {
+	turn chan struct{}
+
+	// The answer of the owner, which readers that came before it was asked for share.
+	box     *Snapshot
+	boxNum  uint64 // number of the request that it answers, 0 for none
+	boxWant Want
+
+	owed    *request     // not answered yet, after its reader gave up
+	asked   atomic.Int64 // when the unanswered request was posted, Unix ns; 0 if none
+	num     atomic.Uint64
+	queues  atomic.Uint32 // how many queues to make room for
+	scratch request
+}
+
+func (d *reader) init(r *Recorder) {
+	d.turn = make(chan struct{}, 1)
+	d.box = new(Snapshot)
+}
+
+// Snapshot copies the recorder's state between two passes into s. The owner of a
+// running loop is asked for it, and answers at the end of a pass, at most once a
+// millisecond; readers who wait at the same time share an answer.
+//
+// Any goroutine may call it. It returns a *StalledError if the owner completes no
+// pass before ctx ends or, where ctx has no deadline, within a second; and at once
+// if somebody else has been waiting for a second already. It returns ctx's error if
+// the time passed in a queue of readers.
+func (r *Recorder) Snapshot(ctx context.Context, want Want, s *Snapshot) error {
+	want = want.clip()
+	arrived := r.reader.num.Load()
+	return r.inTurn(ctx, func(ctx context.Context) error {
+		d := &r.reader
+		if d.boxNum <= arrived || !d.boxWant.covers(want) {
+			d.boxNum = 0
+			if err := r.fill(ctx, want); err != nil {
+				return err
+			}
+			d.boxNum, d.boxWant = d.num.Load(), want
+		}
+		d.box.copyTo(s, want)
+		return nil
+	})
+}
+
+// fill has the box filled with an answer of the owner.
+func (r *Recorder) fill(ctx context.Context, want Want) error {
+	d := &r.reader
+	for {
+		d.box.room(want, int(d.queues.Load()), len(r.setup.Counters), len(r.setup.Timers))
+		short, err := r.ask(ctx, errand{want: want, into: d.box})
+		if err != nil {
+			return err
+		}
+		if !short {
+			break
+		}
+	}
+	s := d.box
+	s.Name, s.Core, s.NUMA = r.setup.Name, r.setup.Core, r.setup.NUMA
+	s.Hz = r.setup.hz
+	s.Anchor = tsc.Take()
+	s.State = r.State()
+	for i, name := range r.setup.Counters {
+		s.Counters[i].Name = name
+	}
+	for i, name := range r.setup.Timers {
+		s.Timers[i].Name = name
+	}
+	return nil
+}
+
+// Clear sets all sums, maxima and histories to nothing; iteration numbers and queue
+// usage go on. When it returns nil, every later snapshot counts from the clear. Any
+// goroutine may call it; errors are those of Snapshot, and then nothing was cleared.
+func (r *Recorder) Clear(ctx context.Context) error {
+	return r.inTurn(ctx, func(ctx context.Context) error {
+		_, err := r.ask(ctx, errand{clear: true})
+		return err
+	})
+}
+
+// SetLevel changes the level between two passes. Any goroutine may call it; errors
+// are those of Snapshot, and then the level is as before.
+func (r *Recorder) SetLevel(ctx context.Context, l Level) error {
+	if l > Off {
+		return fmt.Errorf("unknown %v: use Off, Basic or Detailed", l)
+	}
+	return r.inTurn(ctx, func(ctx context.Context) error {
+		_, err := r.ask(ctx, errand{setLevel: true, level: l})
+		return err
+	})
+}
+
+// State returns what the owner is doing. Any goroutine may call it.
+func (r *Recorder) State() State {
+	if s := State(r.state.Load()); s != copying {
+		return s
+	}
+	return Parked
+}
+
+// inTurn calls f when it is this reader's turn.
+func (r *Recorder) inTurn(ctx context.Context, f func(context.Context) error) error {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, stallTimeout)
+		defer cancel()
+	}
+	if since := r.unanswered(); since > stallTimeout {
+		return &StalledError{r.setup.Name, since}
+	}
+	select {
+	case r.reader.turn <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("%s: waiting for other readers: %w", r.setup.Name, ctx.Err())
+	}
+	defer func() { <-r.reader.turn }()
+	return f(ctx)
+}
+
+// unanswered returns how long a request has been waiting.
+func (r *Recorder) unanswered() time.Duration {
+	at := r.reader.asked.Load()
+	// While the owner is parked readers answer themselves.
+	if at == 0 || r.State() != Running {
+		return 0
+	}
+	return time.Duration(time.Now().UnixNano() - at)
+}
+
+// ask posts a request for the errand and waits until it is done; short is that of
+// the request.
+func (r *Recorder) ask(ctx context.Context, e errand) (short bool, err error) {
+	d := &r.reader
+	if d.owed != nil {
+		if !r.wait(ctx, d.owed) {
+			return false, &StalledError{r.setup.Name, r.unanswered()}
+		}
+		d.owed = nil
+	}
+	req := &d.scratch
+	req.errand, req.short = e, false
+	req.done.Store(false)
+	d.post(r, req)
+	if r.wait(ctx, req) {
+		return req.short, nil
+	}
+	if ctx.Err() == context.Canceled && r.request.CompareAndSwap(req, nil) {
+		d.asked.Store(0)
+		return false, ctx.Err()
+	}
+	err = &StalledError{r.setup.Name, r.unanswered()}
+	if req.into == nil {
+		if !r.request.CompareAndSwap(req, nil) {
+			// The owner took it: it is doing it right now.
+			for !req.done.Load() {
+				time.Sleep(maxPause)
+			}
+			d.asked.Store(0)
+			return false, nil
+		}
+		// What would change something must not happen later. A request that changes
+		// nothing takes its place, so that one can tell when the loop goes on.
+		at := d.asked.Load()
+		req.errand = errand{}
+		d.post(r, req)
+		d.asked.Store(at)
+	}
+	d.owed = req
+	return false, err
+}
+
+func (d *reader) post(r *Recorder, req *request) {
+	d.num.Add(1)
+	d.asked.Store(time.Now().UnixNano())
+	r.request.Store(req)
+}
+
+// maxPause is the longest that a reader sleeps between two looks.
+const maxPause = 200 * time.Microsecond
+
+// wait waits until req is done and answers it itself while the owner is parked. It
+// returns false when ctx ends first.
+func (r *Recorder) wait(ctx context.Context, req *request) bool {
+	pause := 10 * time.Microsecond
+	for !req.done.Load() {
+		if !r.answerParked() {
+			if ctx.Err() != nil {
+				return false
+			}
+			time.Sleep(pause)
+			pause = min(2*pause, maxPause)
+		}
+	}
+	r.reader.asked.Store(0)
+	return true
+}
+
+// answerParked answers the request in the owner's place if the owner is parked.
+func (r *Recorder) answerParked() bool {
+	s := r.state.Load()
+	if s != uint32(Parked) && s != uint32(Closed) || !r.state.CompareAndSwap(s, uint32(copying)) {
+		return false
+	}
+	// The owner may have answered before it parked.
+	if req := r.request.Swap(nil); req != nil {
+		r.answer(req, max(r.clock(), r.start))
+	}
+	r.state.Store(s)
+	return true
+}
+
+// room makes sure that s can be filled without allocation.
+func (s *Snapshot) room(want Want, queues, counters, timers int) {
+	s.Iterations = slices.Grow(s.Iterations[:0], want.Iterations)
+	s.Millis = slices.Grow(s.Millis[:0], want.Millis)
+	s.RxQueues = slices.Grow(s.RxQueues[:0], queues)
+	s.TxQueues = slices.Grow(s.TxQueues[:0], queues)
+	s.Usage = slices.Grow(s.Usage[:0], UsageIntervals)
+	s.usage = slices.Grow(s.usage[:0], queues*UsageIntervals)
+	s.Counters = slices.Grow(s.Counters[:0], counters)[:counters]
+	s.Timers = slices.Grow(s.Timers[:0], timers)[:timers]
+}
+
+// copyTo makes dst equal to s but for the history, of which it takes what is
+// wanted.
+func (s *Snapshot) copyTo(dst *Snapshot, want Want) {
+	dst.room(want, max(len(s.RxQueues), len(s.TxQueues)), len(s.Counters), len(s.Timers))
+	s.Reloads.CopyTo(&dst.Reloads)
+	s.Cycles.CopyTo(&dst.Cycles)
+	s.Packets.CopyTo(&dst.Packets)
+	s.CyclesPerPacket.CopyTo(&dst.CyclesPerPacket)
+	s.BatchPackets.CopyTo(&dst.BatchPackets)
+	s.QueueFill.CopyTo(&dst.QueueFill)
+	s.Upcalls.CopyTo(&dst.Upcalls)
+	s.CyclesPerUpcall.CopyTo(&dst.CyclesPerUpcall)
+
+	dst.Kind, dst.Name, dst.Core, dst.NUMA = s.Kind, s.Name, s.Core, s.NUMA
+	dst.Level, dst.State, dst.Isolated, dst.MaxSleep = s.Level, s.State, s.Isolated, s.MaxSleep
+	dst.Hz, dst.Anchor = s.Hz, s.Anchor
+	dst.Since, dst.Until, dst.Now = s.Since, s.Until, s.Now
+	dst.Totals, dst.Gaps, dst.ClockBack, dst.Counts = s.Totals, s.Gaps, s.ClockBack, s.Counts
+	copy(dst.Counters, s.Counters)
+	copy(dst.Timers, s.Timers)
+	dst.Slowest, dst.SlowestIteration = s.Slowest, s.SlowestIteration
+
+	dst.RxQueues = append(dst.RxQueues, s.RxQueues...)
+	dst.TxQueues = append(dst.TxQueues, s.TxQueues...)
+	dst.Gone = s.Gone
+	for _, u := range s.Usage {
+		first := len(dst.usage)
+		dst.usage = append(dst.usage, u.Queues...)
+		u.Queues = dst.usage[first:]
+		dst.Usage = append(dst.Usage, u)
+	}
+
+	dst.NextIteration, dst.OpenMilli = s.NextIteration, s.OpenMilli
+	dst.Iterations = append(dst.Iterations, last(s.Iterations, want.Iterations)...)
+	dst.Millis = append(dst.Millis, last(s.Millis, want.Millis)...)
+}
+
+func last[T any](s []T, n int) []T { return s[max(0, len(s)-n):] }

@@ -1,0 +1,90 @@
+package perf
+
+// usageIntervals keep what the last intervals of UsageInterval were spent on.
+type usageIntervals struct {
+	ring  [UsageIntervals]usageRow
+	done  uint64 // number of complete intervals
+	end   uint64 // tick from which on the open interval is complete
+	ticks uint64 // length of an interval
+	// from are the sums at the beginning of the open interval. After a clear they are
+	// less than zero (modulo 2^64) by what the interval had before.
+	from    usageRow
+	scratch []uint64
+}
+
+// usageRow is a Usage in the owner's memory; busy cycles of queues are in the order
+// of Recorder.rx.
+type usageRow struct {
+	ticks, busy, idle, sleep, gap uint64
+	queues                        []uint64
+}
+
+func (u *usageIntervals) init(r *Recorder) {
+	u.ticks = max(1, uint64(r.setup.hz*UsageInterval.Seconds()))
+	u.begin(r)
+}
+
+// begin begins an interval at the end of the last record.
+func (u *usageIntervals) begin(r *Recorder) {
+	u.end = r.sums.until + u.ticks
+	u.from = r.usageSums(u.from.queues)
+}
+
+// usageSums returns the sums of which a usage is the difference, in queues' memory.
+func (r *Recorder) usageSums(queues []uint64) usageRow {
+	s := &r.sums
+	t := &s.totals
+	row := usageRow{s.until - s.since, t.BusyCycles, t.Cycles - t.BusyCycles, t.Sleep, 0, queues[:0]}
+	row.gap = row.ticks - t.Cycles - t.Sleep
+	for i := range r.rx[:len(r.rx)-noneYet] {
+		row.queues = append(row.queues, r.rx[i].busy)
+	}
+	return row
+}
+
+// cut completes the open interval and begins the next.
+func (u *usageIntervals) cut(r *Recorder) {
+	row := &u.ring[u.done%UsageIntervals]
+	*row = r.usageSums(row.queues)
+	row.subtract(&u.from)
+	u.done++
+	u.begin(r)
+}
+
+// keep makes the open interval survive a clear, after which the sums begin at zero:
+// from - sums is as far below zero as the interval had come.
+func (u *usageIntervals) keep(r *Recorder) {
+	sums := r.usageSums(u.scratch)
+	u.from.subtract(&sums)
+}
+
+// poll makes room for the queues now in r.rx; old has the index that each had
+// before, or -1. What a queue used stays with it.
+func (u *usageIntervals) poll(old []int) {
+	move := func(row *usageRow) {
+		queues := make([]uint64, len(old))
+		for i, o := range old {
+			if o >= 0 && o < len(row.queues) {
+				queues[i] = row.queues[o]
+			}
+		}
+		row.queues = queues
+	}
+	for i := range u.ring {
+		move(&u.ring[i])
+	}
+	move(&u.from)
+	u.scratch = make([]uint64, 0, len(old))
+}
+
+// subtract subtracts b from a; both have the same queues.
+func (a *usageRow) subtract(b *usageRow) {
+	a.ticks -= b.ticks
+	a.busy -= b.busy
+	a.idle -= b.idle
+	a.sleep -= b.sleep
+	a.gap -= b.gap
+	for i := range a.queues {
+		a.queues[i] -= b.queues[i]
+	}
+}
