@@ -15,52 +15,39 @@ const (
 // SmallMax. The zero value is empty and ready.
 type Small struct {
 	counts [smallExact + smallTail]uint64
-	sum    uint64
-	max    uint64
+	// Of the values from 1024 on only; those below are known from their counts.
+	tailSum uint64
+	tailMax uint64
 }
 
 // Add counts one value.
 func (s *Small) Add(v uint64) {
-	if v >= smallExact {
+	if v < smallExact {
+		s.counts[v]++
+	} else {
 		s.addTail(v)
-		return
 	}
-	s.counts[v]++
-	s.sum += v
-	s.max = max(s.max, v)
-}
-
-// AddN counts the value v n times.
-func (s *Small) AddN(v, n uint64) {
-	if n != 0 {
-		s.counts[smallIndex(v)] += n
-		s.sum += v * n
-		s.max = max(s.max, v)
-	}
-}
-
-// AddAll counts all of vs and returns the largest, 0 if there is none.
-func (s *Small) AddAll(vs []uint64) uint64 {
-	var sum, top uint64
-	for _, v := range vs {
-		if v < smallExact {
-			s.counts[v]++
-		} else {
-			s.counts[smallIndex(v)]++
-		}
-		sum += v
-		top = max(top, v)
-	}
-	s.sum += sum
-	s.max = max(s.max, top)
-	return top
 }
 
 //go:noinline
 func (s *Small) addTail(v uint64) {
 	s.counts[smallIndex(v)]++
-	s.sum += v
-	s.max = max(s.max, v)
+	s.tailSum += v
+	s.tailMax = max(s.tailMax, v)
+}
+
+// AddZeros counts n zeros.
+func (s *Small) AddZeros(n uint64) { s.counts[0] += n }
+
+// AddAll counts all of vs.
+func (s *Small) AddAll(vs []uint64) {
+	for _, v := range vs {
+		if v < smallExact {
+			s.counts[v]++
+		} else {
+			s.addTail(v)
+		}
+	}
 }
 
 // smallIndex returns the bucket of v.
@@ -71,29 +58,42 @@ func smallIndex(v uint64) uint {
 	return smallExact + fineIndex(min(v, SmallMax)) - fineIndex(smallExact)
 }
 
-// Count returns the number of values. It looks at every bucket in use.
+// Count returns the number of values. Like Sum and Max it looks at every bucket.
 func (s *Small) Count() uint64 {
 	var n uint64
-	for _, c := range s.used() {
+	for _, c := range &s.counts {
 		n += c
 	}
 	return n
 }
 
 // Sum returns the exact sum of the values (modulo 2^64).
-func (s *Small) Sum() uint64 { return s.sum }
+func (s *Small) Sum() uint64 {
+	sum := s.tailSum
+	for v, c := range s.counts[:smallExact] {
+		sum += uint64(v) * c
+	}
+	return sum
+}
 
 // Max returns the largest value exactly, 0 if there was none.
-func (s *Small) Max() uint64 { return s.max }
-
-// used returns the buckets up to the largest value seen.
-func (s *Small) used() []uint64 { return s.counts[:smallIndex(s.max)+1] }
+func (s *Small) Max() uint64 {
+	if s.tailMax != 0 {
+		return s.tailMax
+	}
+	for v := smallExact - 1; v > 0; v-- {
+		if s.counts[v] != 0 {
+			return uint64(v)
+		}
+	}
+	return 0
+}
 
 // Buckets calls yield for every bucket that is not empty, in rising order.
 func (s *Small) Buckets() func(yield func(Bucket) bool) { return s.buckets }
 
 func (s *Small) buckets(yield func(Bucket) bool) {
-	for i, n := range s.used() {
+	for i, n := range &s.counts {
 		if n == 0 {
 			continue
 		}
@@ -108,7 +108,7 @@ func (s *Small) buckets(yield func(Bucket) bool) {
 }
 
 // Quantile is as for Fine.
-func (s *Small) Quantile(q float64) uint64 { return quantile(s.buckets, s.Count(), s.max, q) }
+func (s *Small) Quantile(q float64) uint64 { return quantile(s.buckets, s.Count(), s.Max(), q) }
 
 // Bins derives the counts in Open vSwitch's bins. They are exact where no wall is
 // above 1024, which holds for all of Open vSwitch's own.
@@ -120,24 +120,17 @@ func (s *Small) Bins(w Walls) Bins {
 	return b
 }
 
-// CopyTo makes dst equal to s, touching only what either has written.
-func (s *Small) CopyTo(dst *Small) {
-	n := max(len(s.used()), len(dst.used()))
-	copy(dst.counts[:n], s.counts[:n])
-	dst.sum, dst.max = s.sum, s.max
-}
+// CopyTo makes dst equal to s.
+func (s *Small) CopyTo(dst *Small) { *dst = *s }
 
-// Reset empties s, touching only what was written.
-func (s *Small) Reset() {
-	clear(s.used())
-	s.sum, s.max = 0, 0
-}
+// Reset empties s.
+func (s *Small) Reset() { *s = Small{} }
 
 // Merge adds the values of t to s.
 func (s *Small) Merge(t *Small) {
-	for i, n := range t.used() {
+	for i, n := range &t.counts {
 		s.counts[i] += n
 	}
-	s.sum += t.sum
-	s.max = max(s.max, t.max)
+	s.tailSum += t.tailSum
+	s.tailMax = max(s.tailMax, t.tailMax)
 }

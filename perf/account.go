@@ -69,37 +69,35 @@ func (r *Recorder) settle() {
 // histogram is put side by side first.
 func (r *Recorder) addRow(recs []history.Record) {
 	s := &r.sums
-	var cycles, packets, perPacket [pending]uint64
-	var sum struct{ cycles, busyCycles, busy, rx, tx, sleep, slept, drops uint64 }
-	received := 0
+	cycles, packets, perPacket := &r.scratch[0], &r.scratch[1], &r.scratch[2]
+	received := uint(0)
 	for i := range recs {
 		rec := &recs[i]
-		c, rx := rec.Cycles, rec.Rx
-		cycles[i%pending] = c
-		packets[i%pending] = uint64(rx)
-		perPacket[received%pending] = divide(c, max(rx, 1))
-		if rx != 0 {
-			received++
-		}
-		var busy uint64
-		if rx|rec.Tx != 0 {
-			busy = 1
-		}
-		sum.cycles += c
-		sum.busyCycles += c & -busy
-		sum.busy += busy
-		sum.rx += uint64(rx)
-		sum.tx += uint64(rec.Tx)
+		c, n := rec.Cycles, rec.Rx
+		cycles[uint(i)%pending] = c
+		packets[uint(i)%pending] = uint64(n)
+		perPacket[received%pending] = divide(c, max(n, 1))
+		received += uint(notZero(n))
+	}
+	var busyCycles, busy, rx, tx, sleep, slept, drops uint64
+	for i := range recs {
+		rec := &recs[i]
+		b := notZero(rec.Rx | rec.Tx)
+		busyCycles += rec.Cycles & -b
+		busy += b
+		rx += uint64(rec.Rx)
+		tx += uint64(rec.Tx)
 		if rec.Sleep|uint64(rec.Drops) != 0 {
-			sum.sleep += rec.Sleep
+			sleep += rec.Sleep
 			if rec.Sleep != 0 {
-				sum.slept++
+				slept++
 			}
-			sum.drops += uint64(rec.Drops)
+			drops += uint64(rec.Drops)
 		}
 	}
 	n := uint64(len(recs))
-	if top := s.cycles.AddAll(cyclesBinner, cycles[:n]); top > s.slowest.Cycles {
+	sum, top := s.cycles.AddAll(cyclesBinner, cycles[:n])
+	if top > s.slowest.Cycles {
 		for i := range recs {
 			if recs[i].Cycles > s.slowest.Cycles {
 				s.slowest, s.slowestIteration = recs[i], r.accounted+uint64(i)
@@ -111,27 +109,27 @@ func (r *Recorder) addRow(recs []history.Record) {
 
 	t := &s.totals
 	t.Iterations += n
-	t.BusyIterations += sum.busy
-	t.SleepIterations += sum.slept
-	t.Cycles += sum.cycles
-	t.BusyCycles += sum.busyCycles
-	t.Sleep += sum.sleep
-	t.RxPackets += sum.rx
-	t.TxPackets += sum.tx
-	t.Drops += sum.drops
+	t.BusyIterations += busy
+	t.SleepIterations += slept
+	t.Cycles += sum
+	t.BusyCycles += busyCycles
+	t.Sleep += sleep
+	t.RxPackets += rx
+	t.TxPackets += tx
+	t.Drops += drops
 
 	m := s.millis.Open()
 	m.End = recs[n-1].End
 	m.Duration += m.End - s.until
-	m.Cycles += sum.cycles
-	m.BusyCycles += sum.busyCycles
-	m.Sleep += sum.sleep
+	m.Cycles += sum
+	m.BusyCycles += busyCycles
+	m.Sleep += sleep
 	m.Gap = m.Duration - m.Cycles - m.Sleep
 	m.Iterations += uint32(n)
-	m.BusyIterations += uint32(sum.busy)
-	m.Rx += uint32(sum.rx)
-	m.Tx += uint32(sum.tx)
-	m.Drops += uint32(sum.drops)
+	m.BusyIterations += uint32(busy)
+	m.Rx += uint32(rx)
+	m.Tx += uint32(tx)
+	m.Drops += uint32(drops)
 	s.until = m.End
 
 	if r.level == Detailed {
@@ -140,38 +138,45 @@ func (r *Recorder) addRow(recs []history.Record) {
 	}
 }
 
+// notZero returns 1 if v is not 0, without a branch.
+func notZero(v uint32) uint64 { return (uint64(v) + 1<<32 - 1) >> 32 }
+
 // addDetails adds what is recorded at level Detailed only.
 func (r *Recorder) addDetails(recs []history.Record, m *history.Milli) {
-	var fill, upcalls [pending]uint64
-	var sum struct{ batches, full, upcalls, upcallCycles, fill uint64 }
+	fill, upcalls := &r.scratch[0], &r.scratch[1]
+	var batches, full, sumUpcalls, upcallCycles, sumFill uint64
 	for i := range recs {
 		rec := &recs[i]
-		sum.batches += uint64(rec.Batches)
-		sum.full += uint64(rec.Full)
-		sum.fill += uint64(rec.Fill)
-		fill[i%pending] = uint64(rec.Fill)
-		upcalls[i%pending] = uint64(rec.Upcalls)
-		sum.upcalls += uint64(rec.Upcalls)
-		sum.upcallCycles += rec.UpcallCycles
+		batches += uint64(rec.Batches)
+		full += uint64(rec.Full)
+		f, u := uint64(rec.Fill), uint64(rec.Upcalls)
+		sumFill += f
+		fill[uint(i)%pending] = f
+		sumUpcalls += u
+		upcalls[uint(i)%pending] = u
+		upcallCycles += rec.UpcallCycles
 	}
 	n := uint64(len(recs))
 	t := &r.sums.totals
 	t.DetailIterations += n
-	t.RxBatches += sum.batches
-	t.FullBatches += sum.full
-	t.UpcallCycles += sum.upcallCycles
-	m.Batches += uint32(sum.batches)
-	m.Upcalls += uint32(sum.upcalls)
-	m.UpcallCycles += sum.upcallCycles
-	m.SumFill += sum.fill
+	t.RxBatches += batches
+	t.FullBatches += full
+	t.UpcallCycles += upcallCycles
+	m.Batches += uint32(batches)
+	m.Upcalls += uint32(sumUpcalls)
+	m.UpcallCycles += upcallCycles
+	m.SumFill += sumFill
 	// Mostly there is no upcall, and few kinds of queue tell their fill.
-	if sum.fill == 0 {
-		r.sums.queueFill.AddN(0, n)
+	if sumFill == 0 {
+		r.sums.queueFill.AddZeros(n)
 	} else {
-		m.MaxFill = max(m.MaxFill, uint32(r.sums.queueFill.AddAll(fill[:n])))
+		r.sums.queueFill.AddAll(fill[:n])
+		for _, f := range fill[:n] {
+			m.MaxFill = max(m.MaxFill, uint32(f))
+		}
 	}
-	if sum.upcalls == 0 {
-		r.sums.upcalls.AddN(0, n)
+	if sumUpcalls == 0 {
+		r.sums.upcalls.AddZeros(n)
 	} else {
 		r.sums.upcalls.AddAll(upcalls[:n])
 	}
@@ -180,12 +185,9 @@ func (r *Recorder) addDetails(recs []history.Record, m *history.Milli) {
 // divide returns n / d. A division of floats takes a few cycles where one of 64-bit
 // integers takes up to ninety. It is exact below 2^53: there the distance of n/d to
 // the next whole number above is at least 1/d, which is more than what rounding to 53
-// bits can bridge.
+// bits can bridge. More ticks than that, a month of them, count as so many.
 func divide(n uint64, d uint32) uint64 {
-	if n >= 1<<53 {
-		return n / uint64(d)
-	}
-	return uint64(int64(float64(int64(n)) / float64(d)))
+	return uint64(int64(float64(int64(min(n, 1<<53))) / float64(int64(d))))
 }
 
 // gap books ticks that belong to no pass and ended at the tick end.

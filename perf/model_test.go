@@ -58,7 +58,7 @@ type model struct {
 	p    pass // under way
 	mark uint64
 	cur  int // -1 none yet, -2 between, else the queue
-	got  bool
+	got  int // packets since the last stamp
 	long uint64
 	slow int
 }
@@ -145,7 +145,7 @@ func (m *model) begin(now uint64, flags history.Flags) {
 	}
 	m.p = pass{rec: history.Record{Flags: flags}, detail: m.level == Detailed}
 	m.until, m.mark = now, now
-	m.cur, m.got, m.long, m.slow = -1, false, 0, 0
+	m.cur, m.got, m.long, m.slow = -1, 0, 0, 0
 }
 
 // spend charges the time up to now to what is being polled.
@@ -159,14 +159,15 @@ func (m *model) spend(now uint64) {
 	m.mark = now
 	if m.cur >= 0 {
 		q := m.queueStats[m.queues[m.cur]]
-		if m.got {
+		if m.got > 0 {
+			q.Packets += uint64(m.got)
 			q.BusyCycles += d
 			m.usageQ[m.queues[m.cur]] += d
 		} else {
 			q.IdleCycles += d
 		}
 	}
-	m.got = false
+	m.got = 0
 	if d > m.long {
 		m.long = d
 		m.slow = max(m.cur, -1) + 1
@@ -278,10 +279,7 @@ func (m *model) doPass() {
 			}
 			n, fill = max(n, 0), max(fill, 0)
 			m.p.rec.Rx += uint32(n)
-			m.got = m.got || n > 0
-			if m.cur >= 0 {
-				m.queueStats[m.queues[m.cur]].Packets += uint64(n)
-			}
+			m.got += n
 			if m.p.detail {
 				m.p.rec.Fill = max(m.p.rec.Fill, uint32(fill))
 				if n > 0 {

@@ -41,22 +41,20 @@ type Recorder struct {
 	start uint64 // tick at which it began
 	mark  uint64 // last stamp taken in it; a clock behind it went backwards
 	trip  uint64 // a pass of more cycles is accounted at once
-	cur   int    // index in rx of the queue being polled; see noQueue
-	polls uint32 // packets that it returned in this poll
-	level Level
-	flags history.Flags // that records begin with: those of the level
-	full  uint16        // packets of a full batch
-	slowQ uint16        // 1 + index of the queue that took most of this pass so far
-	slowT uint64        // ticks that it took
+	cur   int    // index in rx of the queue being polled; see noneYet
 	rx    []rxQueue
-	inner uint64 // ticks of timers that ended inside the timer under way
+	level Level
+	full  uint32        // packets of a full batch
+	flags history.Flags // that records begin with: those of the level
+	passState
 
 	counts [256]uint64
 
 	ring         history.Ring
 	batchPackets histogram.Small
 
-	accounted uint64 // number of the first record not accounted yet
+	scratch   [3][pending]uint64 // accounting's
+	accounted uint64             // number of the first record not accounted yet
 	sums      sums
 	tx        []txQueue
 	gone      rxQueue // sums of rx queues that are no longer polled
@@ -73,6 +71,14 @@ type Recorder struct {
 	milliTicks  uint64
 
 	reader reader
+}
+
+// passState is what begins anew with every pass.
+type passState struct {
+	slowT uint64 // ticks of the longest poll of this pass so far
+	slowQ uint32 // and 1 + the index of its queue
+	polls uint32 // packets that the poll under way returned
+	inner uint64 // ticks of timers that ended inside the timer under way
 }
 
 // rxQueue is what the owner keeps of an rx queue.
@@ -95,12 +101,10 @@ type setup struct {
 	hz float64
 }
 
-// noQueue is the index, from the end of rx, of the queue that stands for no queue:
-// its times are thrown away. It spares the hot path a test.
-//
-// rx has two such entries: before any queue was polled in a pass, the next Poll
-// begins where the pass did (noneYet); after PollEnd it begins at a clock reading
-// of its own (between).
+// The last two entries of rx stand for no queue. Their times are thrown away, which
+// spares the hot path a test. Before any queue was polled in a pass, the next Poll
+// begins where the pass did (noneYet); after PollEnd it begins at a clock reading of
+// its own (between). The numbers are those from the end.
 const (
 	noneYet = 2
 	between = 1
@@ -113,7 +117,7 @@ func newRecorder(cfg Config, hz float64, now func() uint64) (*Recorder, error) {
 		return nil, err
 	}
 	r := &Recorder{clock: now, setup: setup{cfg, hz}}
-	r.full = uint16(cfg.BatchSize)
+	r.full = uint32(cfg.BatchSize)
 	r.setLevel(cfg.Level)
 	r.trip = 1<<64 - 1
 	r.milliTicks = max(1, uint64(hz/1000))
@@ -142,7 +146,11 @@ func (r *Recorder) Poll(q int) {
 
 func (r *Recorder) poll(q int) {
 	if r.cur != len(r.rx)-noneYet {
-		r.stamp(tsc.Now())
+		now := tsc.Now()
+		if now < r.mark {
+			now = r.hold()
+		}
+		r.charge(now)
 	}
 	r.to(q)
 }
@@ -170,22 +178,32 @@ func (r *Recorder) stamp(now uint64) {
 	if now < r.mark {
 		now = r.hold()
 	}
+	r.charge(now)
+}
+
+// charge is stamp for a time that is not before the last stamp. It is apart, and
+// callers on the hot path make stamp's test themselves, because it is small enough
+// to be inlined there.
+func (r *Recorder) charge(now uint64) {
 	d := now - r.mark
 	r.mark = now
 	q := &r.rx[r.cur]
 	if r.polls != 0 {
 		q.busy += d
+		q.packets += uint64(r.polls)
 		r.polls = 0
 	} else {
 		q.idle += d
 	}
 	if d > r.slowT {
 		r.slowT = d
-		r.slowQ = uint16(r.cur + 1)
+		r.slowQ = uint32(r.cur + 1)
 	}
 }
 
 // hold returns the time to use where the clock went backwards.
+//
+//go:noinline
 func (r *Recorder) hold() uint64 {
 	r.sums.clockBack++
 	r.record().Flags |= history.ClockBack
@@ -202,29 +220,30 @@ func (r *Recorder) Batch(packets, fill int) {
 }
 
 func (r *Recorder) batch(packets, fill int) {
-	n := uint32(max(packets, 0))
 	rec := r.record()
-	rec.Rx += n
-	r.polls += n
-	r.rx[r.cur].packets += uint64(n)
-	if r.level != Detailed {
-		return
-	}
-	if fill > int(rec.Fill) {
+	if r.level == Detailed && fill > int(rec.Fill) {
 		rec.Fill = uint32(min(fill, 1<<32-1))
 	}
-	if n == 0 {
+	if packets <= 0 {
 		return
 	}
-	rec.Batches++
-	if n >= uint32(r.full) {
-		rec.Full++
+	n := uint32(packets)
+	rec.Rx += n
+	r.polls += n
+	if r.level == Detailed {
+		rec.Batches++
+		if n >= r.full {
+			rec.Full++
+		}
+		r.batchPackets.Add(uint64(n))
 	}
-	r.batchPackets.Add(uint64(n))
 }
 
 // Tx records packets sent in the given number of batches.
 func (r *Recorder) Tx(packets, batches int) {
+	if r.level == Off {
+		return
+	}
 	r.record().Tx += uint32(max(packets, 0))
 	r.counts[TxBatches] += uint64(max(batches, 0))
 }
@@ -303,8 +322,10 @@ func (r *Recorder) End() {
 
 // end ends the pass at now.
 func (r *Recorder) end(now uint64) {
-	r.stamp(now)
-	now = r.mark // not behind the stamp before
+	if now < r.mark {
+		now = r.hold()
+	}
+	r.charge(now)
 	rec := r.record()
 	rec.End = now
 	cycles := now - r.start - rec.Sleep
@@ -324,7 +345,5 @@ func (r *Recorder) end(now uint64) {
 func (r *Recorder) begin(now uint64) {
 	r.start, r.mark = now, now
 	r.cur = len(r.rx) - noneYet
-	r.polls = 0
-	r.slowT, r.slowQ = 0, 0
-	r.inner = 0
+	r.passState = passState{}
 }

@@ -3,6 +3,7 @@
 package hdr
 
 import (
+	"errors"
 	"io"
 	"time"
 
@@ -66,4 +67,21 @@ func (l *Log) Write(tag string, from, to time.Time, h *hdrhistogram.Histogram) e
 	h.SetStartTimeMs(from.UnixMilli())
 	h.SetEndTimeMs(to.UnixMilli())
 	return l.w.OutputIntervalHistogram(h)
+}
+
+// ErrEmpty is returned for a histogram without values, of which nothing can be said.
+var ErrEmpty = errors.New("hdr: the histogram is empty")
+
+// ticksPerHalf is how many lines a percentile distribution has for each halving of
+// the distance to 100 %. It is the default of HdrHistogram's own tools.
+const ticksPerHalf = 5
+
+// WritePercentiles writes the percentile distribution of h in HdrHistogram's text
+// format (.hgrm), which its plotters read. It returns ErrEmpty if h has no values.
+func WritePercentiles(w io.Writer, h *hdrhistogram.Histogram) error {
+	if h.TotalCount() == 0 {
+		return ErrEmpty
+	}
+	_, err := h.PercentilesPrint(w, ticksPerHalf, 1)
+	return err
 }
