@@ -69,13 +69,13 @@ func (r *Recorder) settle() {
 // histogram is put side by side first.
 func (r *Recorder) addRow(recs []history.Record) {
 	s := &r.sums
-	cycles, packets, perPacket := &r.scratch[0], &r.scratch[1], &r.scratch[2]
+	cycles, perPacket := &r.scratch[0], &r.scratch[1]
 	received := uint(0)
 	for i := range recs {
 		rec := &recs[i]
 		c, n := rec.Cycles, rec.Rx
 		cycles[uint(i)%pending] = c
-		packets[uint(i)%pending] = uint64(n)
+		s.packets.Add(uint64(n))
 		perPacket[received%pending] = divide(c, max(n, 1))
 		received += uint(notZero(n))
 	}
@@ -104,7 +104,6 @@ func (r *Recorder) addRow(recs []history.Record) {
 			}
 		}
 	}
-	s.packets.AddAll(packets[:n])
 	r.accounted += n
 
 	t := &s.totals

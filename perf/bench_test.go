@@ -115,40 +115,15 @@ func BenchmarkBudget(b *testing.B) {
 		report(b, c[1]/c[0], 3.5)
 		b.ReportMetric(2.5, "goal")
 	})
-	b.Run("busy_pass/times_reference", func(b *testing.B) {
-		r, t, u := newBench(b, Detailed), newTrace(), newTrace()
-		ref := newReference()
-		var now uint64
-		c := fastest(b, 1024, func(n int) {
-			for range n {
-				rx, cycles := t.next()
-				if rx > 0 {
-					ref.batch(uint64(rx), uint64(rx))
-				}
-				ref.counters[7] += uint64(rx)
-				ref.counters[8]++
-				sink += tsc.Now()
-				now += cycles
-				ref.end(now, uint64(rx), uint64(rx))
-			}
-		}, func(n int) {
-			// The trace's time begins anew, so as not to count as a step back.
-			at := r.start
-			for range n {
-				rx, cycles := u.next()
-				r.Poll(0)
-				if rx > 0 {
-					r.Batch(rx, rx)
-				}
-				r.Count(EMCHit, uint64(rx))
-				r.Tx(rx, 1)
-				sink += tsc.Now()
-				at = max(at+cycles, r.start)
-				r.end(at)
-			}
-		})
-		report(b, c[1]/c[0], 0.4)
-	})
+	// The reference as it is, and without its timers of queues, which ours does not
+	// need for a single queue.
+	for _, timers := range []bool{true, false} {
+		name := "busy_pass/times_reference"
+		if !timers {
+			name += "_without_queue_timers"
+		}
+		b.Run(name, func(b *testing.B) { benchReference(b, timers) })
+	}
 	b.Run("level_off/times_TSC_read", func(b *testing.B) {
 		r := newBench(b, Off)
 		c := fastest(b, 4096, bareTSC, func(n int) {
@@ -212,6 +187,49 @@ func BenchmarkBudget(b *testing.B) {
 		}
 		report(b, float64(unsafe.Sizeof(Recorder{}))/1024, 512)
 	})
+}
+
+// benchReference compares a pass with that of the reference algorithm on the same
+// trace.
+func benchReference(b *testing.B, timers bool) {
+	r, t, u := newBench(b, Detailed), newTrace(), newTrace()
+	ref := newReference()
+	var now uint64
+	c := fastest(b, 1024, func(n int) {
+		for range n {
+			rx, cycles := t.next()
+			var began uint64
+			if timers {
+				began = tsc.Now()
+			}
+			if rx > 0 {
+				ref.batch(uint64(rx), uint64(rx))
+			}
+			if timers {
+				ref.polled(began, tsc.Now(), uint64(rx))
+			}
+			ref.counters[7] += uint64(rx)
+			ref.counters[8]++
+			sink += tsc.Now()
+			now += cycles
+			ref.end(now, uint64(rx), uint64(rx))
+		}
+	}, func(n int) {
+		at := r.start
+		for range n {
+			rx, cycles := u.next()
+			r.Poll(0)
+			if rx > 0 {
+				r.Batch(rx, rx)
+			}
+			r.Count(EMCHit, uint64(rx))
+			r.Tx(rx, 1)
+			sink += tsc.Now()
+			at = max(at+cycles, r.start)
+			r.end(at)
+		}
+	})
+	report(b, c[1]/c[0], 0.4)
 }
 
 // benchAnswer measures what the answer to a reader costs the owner of a recorder

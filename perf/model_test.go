@@ -269,7 +269,7 @@ func (m *model) doPass() {
 			m.spend(now)
 			m.cur = -2
 			r.stamp(now)
-			r.cur = len(r.rx) - between
+			r.cur = between
 		case "batch":
 			n := rapid.OneOf(rapid.IntRange(-1, 40), rapid.IntRange(0, 3000), rapid.IntRange(0, 1<<20)).Draw(t, "n")
 			fill := rapid.OneOf(rapid.IntRange(-1, 40), rapid.IntRange(0, 1<<20)).Draw(t, "fill")

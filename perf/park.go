@@ -54,7 +54,7 @@ func (r *Recorder) park(now uint64, to State) {
 
 // underWay reports whether anything was recorded in the pass under way.
 func (r *Recorder) underWay() bool {
-	return r.cur != len(r.rx)-noneYet || *r.record() != (history.Record{Flags: r.record().Flags})
+	return r.cur != noneYet || *r.record() != (history.Record{Flags: r.record().Flags})
 }
 
 // Resume ends the time that began with Park and begins a pass. If p is not nil it
@@ -105,7 +105,7 @@ func (r *Recorder) resumed(now uint64) {
 	}
 	if r.level == Off {
 		r.start = now
-		r.cur = len(r.rx) - between
+		r.cur = between
 		return
 	}
 	r.begin(now)
@@ -117,10 +117,11 @@ func (r *Recorder) resumed(now uint64) {
 
 // configure makes p the polling configuration.
 func (r *Recorder) configure(p *Polling) {
-	old := r.rx[:max(0, len(r.rx)-noneYet)]
+	old := r.queues()
 	kept := make([]bool, len(old))
 	from := make([]int, len(p.RxQueues))
-	rx := make([]rxQueue, len(p.RxQueues)+noneYet)
+	all := make([]rxQueue, firstQueue+len(p.RxQueues))
+	rx := all[firstQueue:]
 	for i, q := range p.RxQueues {
 		rx[i].Queue, from[i] = q, -1
 		for j := range old {
@@ -145,7 +146,7 @@ func (r *Recorder) configure(p *Polling) {
 			}
 		}
 	}
-	r.rx, r.tx = rx, tx
+	r.rx, r.tx = all, tx
 	r.usage.poll(from)
 	r.setup.Polling = *p
 	r.reader.queues.Store(uint32(max(len(p.RxQueues), len(p.TxQueues))))

@@ -41,7 +41,6 @@ type Recorder struct {
 	start uint64 // tick at which it began
 	mark  uint64 // last stamp taken in it; a clock behind it went backwards
 	trip  uint64 // a pass of more cycles is accounted at once
-	cur   int    // index in rx of the queue being polled; see noneYet
 	rx    []rxQueue
 	level Level
 	full  uint32        // packets of a full batch
@@ -53,7 +52,7 @@ type Recorder struct {
 	ring         history.Ring
 	batchPackets histogram.Small
 
-	scratch   [3][pending]uint64 // accounting's
+	scratch   [2][pending]uint64 // accounting's
 	accounted uint64             // number of the first record not accounted yet
 	sums      sums
 	tx        []txQueue
@@ -75,10 +74,11 @@ type Recorder struct {
 
 // passState is what begins anew with every pass.
 type passState struct {
-	slowT uint64 // ticks of the longest poll of this pass so far
-	slowQ uint32 // and 1 + the index of its queue
-	polls uint32 // packets that the poll under way returned
+	cur   int    // index in rx of the queue being polled; see noneYet
+	slowQ int    // index in rx of the queue that took most of the pass so far
+	slowT uint64 // and the ticks that it took
 	inner uint64 // ticks of timers that ended inside the timer under way
+	polls uint32 // packets that the poll under way returned
 }
 
 // rxQueue is what the owner keeps of an rx queue.
@@ -101,14 +101,18 @@ type setup struct {
 	hz float64
 }
 
-// The last two entries of rx stand for no queue. Their times are thrown away, which
+// The first two entries of rx stand for no queue. Their times are thrown away, which
 // spares the hot path a test. Before any queue was polled in a pass, the next Poll
 // begins where the pass did (noneYet); after PollEnd it begins at a clock reading of
-// its own (between). The numbers are those from the end.
+// its own (between).
 const (
-	noneYet = 2
-	between = 1
+	noneYet    = 0
+	between    = 1
+	firstQueue = 2
 )
+
+// queues returns the rx queues that are polled.
+func (r *Recorder) queues() []rxQueue { return r.rx[min(firstQueue, len(r.rx)):] }
 
 // newRecorder returns a parked recorder; now is the clock.
 func newRecorder(cfg Config, hz float64, now func() uint64) (*Recorder, error) {
@@ -145,7 +149,7 @@ func (r *Recorder) Poll(q int) {
 }
 
 func (r *Recorder) poll(q int) {
-	if r.cur != len(r.rx)-noneYet {
+	if r.cur != noneYet {
 		now := tsc.Now()
 		if now < r.mark {
 			now = r.hold()
@@ -162,15 +166,15 @@ func (r *Recorder) PollEnd() {
 		return
 	}
 	r.stamp(tsc.Now())
-	r.cur = len(r.rx) - between
+	r.cur = between
 }
 
 // to makes q the queue being polled.
 func (r *Recorder) to(q int) {
-	if uint(q) >= uint(len(r.rx)-noneYet) {
-		q = len(r.rx) - between
+	r.cur = between
+	if i := q + firstQueue; uint(q) < uint(history.MaxQueues) && i < len(r.rx) {
+		r.cur = i
 	}
-	r.cur = q
 }
 
 // stamp charges the time since the last stamp to the queue being polled.
@@ -197,7 +201,7 @@ func (r *Recorder) charge(now uint64) {
 	}
 	if d > r.slowT {
 		r.slowT = d
-		r.slowQ = uint32(r.cur + 1)
+		r.slowQ = r.cur
 	}
 }
 
@@ -276,8 +280,8 @@ func (r *Recorder) Upcall(cycles uint64, ok bool) {
 // RxSizes records the sizes in bytes of packets received on rx queue q, an index in
 // Polling.RxQueues. It costs more than all else and is the loop's to call or not.
 func (r *Recorder) RxSizes(q int, sizes []uint16) {
-	if r.level != Off && uint(q) < uint(len(r.rx)-noneYet) {
-		r.rx[q].sizes.add(sizes)
+	if rx := r.queues(); r.level != Off && uint(q) < uint(len(rx)) {
+		rx[q].sizes.add(sizes)
 	}
 }
 
@@ -293,8 +297,8 @@ func (r *Recorder) TxSizes(q int, sizes []uint16) {
 // RxCasts records how many of the packets received on rx queue q went to a
 // multicast and to the broadcast address.
 func (r *Recorder) RxCasts(q int, multicast, broadcast int) {
-	if r.level != Off && uint(q) < uint(len(r.rx)-noneYet) {
-		r.rx[q].sizes.casts(multicast, broadcast)
+	if rx := r.queues(); r.level != Off && uint(q) < uint(len(rx)) {
+		rx[q].sizes.casts(multicast, broadcast)
 	}
 }
 
@@ -330,9 +334,8 @@ func (r *Recorder) end(now uint64) {
 	rec.End = now
 	cycles := now - r.start - rec.Sleep
 	rec.Cycles = cycles
-	if int(r.slowQ) <= len(r.rx)-noneYet {
-		rec.Flags |= history.Flags(r.slowQ)
-	}
+	// Flags count queues from 1 on, and 0 is none.
+	rec.Flags |= history.Flags(max(r.slowQ, firstQueue-1) - (firstQueue - 1))
 	r.begin(now)
 	r.next++
 	*r.record() = history.Record{Flags: r.flags}
@@ -344,6 +347,5 @@ func (r *Recorder) end(now uint64) {
 // begin begins a pass at now, apart from its record.
 func (r *Recorder) begin(now uint64) {
 	r.start, r.mark = now, now
-	r.cur = len(r.rx) - noneYet
 	r.passState = passState{}
 }

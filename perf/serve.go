@@ -82,7 +82,7 @@ func (r *Recorder) setLevel(l Level) {
 	switch {
 	case l == Off && r.level != Off:
 		copy(r.countsBefore[:n], r.counts[:n])
-		r.cur = len(r.rx) - between
+		r.cur = between
 	case l != Off && r.level == Off:
 		copy(r.counts[:n], r.countsBefore[:n])
 	}
@@ -96,7 +96,7 @@ func (r *Recorder) setLevel(l Level) {
 // copyTo copies what is wanted into s, whose slices must have the room; it returns
 // false if they have not.
 func (r *Recorder) copyTo(s *Snapshot, want Want, now uint64) bool {
-	queues := len(r.rx) - noneYet
+	queues := len(r.queues())
 	if cap(s.RxQueues) < queues || cap(s.TxQueues) < len(r.tx) || cap(s.usage) < queues*UsageIntervals {
 		return false
 	}
@@ -130,8 +130,8 @@ func (r *Recorder) copyTo(s *Snapshot, want Want, now uint64) bool {
 	s.Slowest, s.SlowestIteration = sums.slowest, sums.slowestIteration
 
 	s.RxQueues = s.RxQueues[:0]
-	for i := range r.rx[:queues] {
-		s.RxQueues = append(s.RxQueues, r.rx[i].stats())
+	for i := range r.queues() {
+		s.RxQueues = append(s.RxQueues, r.queues()[i].stats())
 	}
 	s.Gone = r.gone.stats()
 	s.TxQueues = s.TxQueues[:0]

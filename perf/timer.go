@@ -79,7 +79,7 @@ func (r *Recorder) SleepBegin() {
 
 func (r *Recorder) sleepBegin(now uint64) {
 	r.stamp(now)
-	r.cur = len(r.rx) - between
+	r.cur = between
 	r.account()
 	r.skip(r.clock())
 }

@@ -36,8 +36,8 @@ func (r *Recorder) usageSums(queues []uint64) usageRow {
 	t := &s.totals
 	row := usageRow{s.until - s.since, t.BusyCycles, t.Cycles - t.BusyCycles, t.Sleep, 0, queues[:0]}
 	row.gap = row.ticks - t.Cycles - t.Sleep
-	for i := range r.rx[:len(r.rx)-noneYet] {
-		row.queues = append(row.queues, r.rx[i].busy)
+	for i := range r.queues() {
+		row.queues = append(row.queues, r.queues()[i].busy)
 	}
 	return row
 }

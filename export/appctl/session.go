@@ -1,0 +1,120 @@
+package appctl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// session is the state of one connection.
+type session struct {
+	server *Server
+	json   bool // set-options asked for JSON
+}
+
+// serve answers the requests of one connection until it ends.
+func (s *Server) serve(p *peer) {
+	defer s.peers.remove(p)
+	se := session{server: s}
+	texts := newTextReader(p.conn, int64(s.cfg.MaxRequest))
+	for {
+		if s.cfg.IdleTimeout > 0 {
+			p.conn.SetReadDeadline(time.Now().Add(s.cfg.IdleTimeout))
+		}
+		text, err := texts.next()
+		if err != nil {
+			return
+		}
+		r, err := parseRequest(text)
+		if err != nil {
+			return
+		}
+		s.peers.enter(p, working, 0)
+		reply, failed := se.answer(s.ctx, r)
+		s.peers.enter(p, writing, len(reply))
+		p.conn.SetWriteDeadline(time.Now().Add(s.cfg.WriteTimeout))
+		_, err = p.conn.Write(reply)
+		if r.method == exit && failed == nil {
+			s.cfg.Exit() // even if the client didn't wait for the answer
+		}
+		if err != nil {
+			return
+		}
+		s.peers.enter(p, idle, 0)
+	}
+}
+
+// answer carries out a request and returns the reply, and the error if the reply
+// is one.
+func (se *session) answer(ctx context.Context, r request) (reply []byte, err error) {
+	c, args, err := se.server.commands.find(r)
+	var result json.RawMessage
+	if err == nil {
+		result, err = se.run(ctx, c, args)
+	}
+	if err != nil {
+		return appendError(nil, r.id, err.Error()), err
+	}
+	return appendResult(make([]byte, 0, len(result)+64), r.id, result), nil
+}
+
+// run runs a command and returns the result as JSON. A command that panics is
+// an error: a defect in what shows a packet loop must not end the loop.
+func (se *session) run(ctx context.Context, c Command, args []string) (result json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			se.server.cfg.Log.Error("appctl: command panicked", "command", c.Name, "panic", v, "stack", string(debug.Stack()))
+			result, err = nil, fmt.Errorf(`"%s" command failed: %v`, c.Name, v)
+		}
+	}()
+	if c.Name == setOptions {
+		asJSON, err := parseFormat(args)
+		if err != nil {
+			return nil, err
+		}
+		se.json = asJSON
+	}
+	if se.json && c.JSON != nil {
+		v, err := c.JSON(ctx, args)
+		if err != nil {
+			return nil, err
+		}
+		return marshal(v)
+	}
+	text, err := c.Text(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	text = withNewline(text)
+	if !se.json {
+		return appendQuoted(make([]byte, 0, len(text)+len(text)/8), text), nil
+	}
+	return wrap(text), nil
+}
+
+// wrap makes a text a JSON value, as Open vSwitch does for commands that have no
+// JSON form.
+func wrap(text string) json.RawMessage {
+	result := []byte(`{"reply-format":"plain","reply":`)
+	return append(appendQuoted(result, text), '}')
+}
+
+// marshal is json.Marshal without the escaping for HTML and without what Open
+// vSwitch's JSON parser refuses. Nothing at all becomes an empty text, since a
+// reply whose result is null is not one.
+func marshal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	text := dropBadEscapes(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	if string(text) == "null" {
+		return wrap(""), nil
+	}
+	return text, nil
+}
