@@ -202,7 +202,7 @@ func (r *Recorder) ask(ctx context.Context, e errand) (short bool, err error) {
 	req := &d.scratch
 	req.errand, req.short = e, false
 	req.done.Store(false)
-	d.post(r, req)
+	d.post(r, req, time.Now().UnixNano())
 	if r.wait(ctx, req) {
 		return req.short, nil
 	}
@@ -217,23 +217,21 @@ func (r *Recorder) ask(ctx context.Context, e errand) (short bool, err error) {
 			for !req.done.Load() {
 				time.Sleep(maxPause)
 			}
-			d.asked.Store(0)
 			return false, nil
 		}
 		// What would change something must not happen later. A request that changes
 		// nothing takes its place, so that one can tell when the loop goes on.
-		at := d.asked.Load()
 		req.errand = errand{}
-		d.post(r, req)
-		d.asked.Store(at)
+		d.post(r, req, d.asked.Load())
 	}
 	d.owed = req
 	return false, err
 }
 
-func (d *reader) post(r *Recorder, req *request) {
+// post posts a request that counts as asked at the given time, in Unix ns.
+func (d *reader) post(r *Recorder, req *request, at int64) {
 	d.num.Add(1)
-	d.asked.Store(time.Now().UnixNano())
+	d.asked.Store(at)
 	r.request.Store(req)
 }
 
@@ -253,7 +251,6 @@ func (r *Recorder) wait(ctx context.Context, req *request) bool {
 			pause = min(2*pause, maxPause)
 		}
 	}
-	r.reader.asked.Store(0)
 	return true
 }
 

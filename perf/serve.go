@@ -72,6 +72,7 @@ func (r *Recorder) answer(req *request, now uint64) {
 	if req.into != nil {
 		req.short = !r.copyTo(req.into, req.want, now)
 	}
+	r.reader.asked.Store(0)
 	req.done.Store(true)
 }
 
