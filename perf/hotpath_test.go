@@ -46,7 +46,7 @@ func TestCompiledHotPath(t *testing.T) {
 	for _, name := range append(hotPath, "add") {
 		full := pkg + "(*Recorder)." + name
 		if name == "add" {
-			full = pkg + "(*Sizes).add"
+			full = pkg + "(*sizeTally).add"
 		}
 		body, ok := bodies[full]
 		if !ok {

@@ -43,7 +43,6 @@ type model struct {
 	gone         QueueStats
 	txStats      map[Queue]*QueueStats
 	answerAfter  uint64
-	passesWait   []bool // by pass: whether it is still to be accounted; see cut
 
 	// Millisecond rows and usage intervals, kept as the rule says.
 	rows     []history.Milli

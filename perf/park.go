@@ -156,9 +156,10 @@ func (q *rxQueue) add(o *rxQueue) {
 	q.busy += o.busy
 	q.idle += o.idle
 	q.packets += o.packets
-	for i, n := range o.sizes.Classes {
-		q.sizes.Classes[i] += n
+	sizes := o.sizes.sum()
+	for i, n := range sizes.Classes {
+		q.sizes.sums.Classes[i] += n
 	}
-	q.sizes.Multicast += o.sizes.Multicast
-	q.sizes.Broadcast += o.sizes.Broadcast
+	q.sizes.sums.Multicast += sizes.Multicast
+	q.sizes.sums.Broadcast += sizes.Broadcast
 }

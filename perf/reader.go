@@ -107,6 +107,10 @@ func (r *Recorder) Snapshot(ctx context.Context, want Want, s *Snapshot) error {
 func (r *Recorder) fill(ctx context.Context, want Want) error {
 	d := &r.reader
 	for {
+		// The owner may still owe an answer to an earlier reader, in the same box.
+		if err := r.collect(ctx); err != nil {
+			return err
+		}
 		d.box.room(want, int(d.queues.Load()), len(r.setup.Counters), len(r.setup.Timers))
 		short, err := r.ask(ctx, errand{want: want, into: d.box})
 		if err != nil {
@@ -193,11 +197,8 @@ func (r *Recorder) unanswered() time.Duration {
 // the request.
 func (r *Recorder) ask(ctx context.Context, e errand) (short bool, err error) {
 	d := &r.reader
-	if d.owed != nil {
-		if !r.wait(ctx, d.owed) {
-			return false, &StalledError{r.setup.Name, r.unanswered()}
-		}
-		d.owed = nil
+	if err := r.collect(ctx); err != nil {
+		return false, err
 	}
 	req := &d.scratch
 	req.errand, req.short = e, false
@@ -226,6 +227,16 @@ func (r *Recorder) ask(ctx context.Context, e errand) (short bool, err error) {
 	}
 	d.owed = req
 	return false, err
+}
+
+// collect waits for the answer to a request whose reader gave up, if there is one.
+func (r *Recorder) collect(ctx context.Context) error {
+	d := &r.reader
+	if d.owed != nil && !r.wait(ctx, d.owed) {
+		return &StalledError{r.setup.Name, r.unanswered()}
+	}
+	d.owed = nil
+	return nil
 }
 
 // post posts a request that counts as asked at the given time, in Unix ns.

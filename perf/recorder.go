@@ -85,13 +85,13 @@ type passState struct {
 type rxQueue struct {
 	busy, idle uint64
 	packets    uint64
-	sizes      Sizes
+	sizes      sizeTally
 	Queue
 }
 
 type txQueue struct {
 	packets uint64
-	sizes   Sizes
+	sizes   sizeTally
 	Queue
 }
 
@@ -280,8 +280,9 @@ func (r *Recorder) Upcall(cycles uint64, ok bool) {
 // RxSizes records the sizes in bytes of packets received on rx queue q, an index in
 // Polling.RxQueues. It costs more than all else and is the loop's to call or not.
 func (r *Recorder) RxSizes(q int, sizes []uint16) {
-	if rx := r.queues(); r.level != Off && uint(q) < uint(len(rx)) {
-		rx[q].sizes.add(sizes)
+	// What is no queue falls on one of the first two entries, which are thrown away.
+	if i := q + firstQueue; r.level != Off && uint(i) < uint(len(r.rx)) {
+		r.rx[i].sizes.add(sizes)
 	}
 }
 
@@ -297,8 +298,8 @@ func (r *Recorder) TxSizes(q int, sizes []uint16) {
 // RxCasts records how many of the packets received on rx queue q went to a
 // multicast and to the broadcast address.
 func (r *Recorder) RxCasts(q int, multicast, broadcast int) {
-	if rx := r.queues(); r.level != Off && uint(q) < uint(len(rx)) {
-		rx[q].sizes.casts(multicast, broadcast)
+	if i := q + firstQueue; r.level != Off && uint(i) < uint(len(r.rx)) {
+		r.rx[i].sizes.casts(multicast, broadcast)
 	}
 }
 

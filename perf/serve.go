@@ -138,7 +138,7 @@ func (r *Recorder) copyTo(s *Snapshot, want Want, now uint64) bool {
 	s.TxQueues = s.TxQueues[:0]
 	for i := range r.tx {
 		q := &r.tx[i]
-		s.TxQueues = append(s.TxQueues, QueueStats{Queue: q.Queue, Packets: q.packets, Sizes: q.sizes})
+		s.TxQueues = append(s.TxQueues, QueueStats{Queue: q.Queue, Packets: q.packets, Sizes: q.sizes.sum()})
 	}
 	r.usage.copyTo(s)
 
@@ -151,7 +151,7 @@ func (r *Recorder) copyTo(s *Snapshot, want Want, now uint64) bool {
 }
 
 func (q *rxQueue) stats() QueueStats {
-	return QueueStats{Queue: q.Queue, Packets: q.packets, BusyCycles: q.busy, IdleCycles: q.idle, Sizes: q.sizes}
+	return QueueStats{Queue: q.Queue, Packets: q.packets, BusyCycles: q.busy, IdleCycles: q.idle, Sizes: q.sizes.sum()}
 }
 
 // copyTo copies the complete intervals into s, oldest first.

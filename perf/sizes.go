@@ -35,41 +35,58 @@ var sizeBit = func() (t [sizeTable]uint64) {
 	return t
 }()
 
-// add counts packets of the given sizes. The classes of up to 255 packets are
-// summed in the eight bytes of one word, so that a packet costs a load and an add,
-// and no counter in memory waits for the one before.
-func (s *Sizes) add(sizes []uint16) {
-	const last = 1 << (8 * 7)
-	bit := &sizeBit
-	for len(sizes) > 0 {
-		part := sizes[:min(len(sizes), 255)]
-		sizes = sizes[len(part):]
-		var classes uint64
-		for len(part) >= 4 && part[0]|part[1]|part[2]|part[3] < sizeTable {
-			classes += bit[part[0]%sizeTable] + bit[part[1]%sizeTable] + bit[part[2]%sizeTable] + bit[part[3]%sizeTable]
-			part = part[4:]
-		}
-		// The rest, and all after a jumbo frame.
-		for _, size := range part {
-			if size < sizeTable {
-				classes += bit[size]
-			} else {
-				classes += last
-			}
-		}
-		c := &s.Classes
-		c[0] += classes & 0xff
-		c[1] += classes >> 8 & 0xff
-		c[2] += classes >> 16 & 0xff
-		c[3] += classes >> 24 & 0xff
-		c[4] += classes >> 32 & 0xff
-		c[5] += classes >> 40 & 0xff
-		c[6] += classes >> 48 & 0xff
-		c[7] += classes >> 56
-	}
+// sizeTally is the owner's form of Sizes. The classes of up to 255 packets are summed
+// in the eight bytes of one word, so that a packet costs a load and an add, and no
+// counter in memory waits for the one before.
+type sizeTally struct {
+	sums    Sizes
+	classes uint64 // of the last packets, a byte a class
+	packets int    // how many they are, at most 255
 }
 
-func (s *Sizes) casts(multicast, broadcast int) {
-	s.Multicast += uint64(max(multicast, 0))
-	s.Broadcast += uint64(max(broadcast, 0))
+// add counts packets of the given sizes.
+func (t *sizeTally) add(sizes []uint16) {
+	if len(sizes) > 255-t.packets {
+		t.sum()
+		for ; len(sizes) > 255; sizes = sizes[255:] {
+			t.add(sizes[:255])
+			t.sum()
+		}
+	}
+	const last = 1 << (8 * 7)
+	bit := &sizeBit
+	t.packets += len(sizes)
+	classes := t.classes
+	for len(sizes) >= 8 {
+		p := (*[8]uint16)(sizes)
+		if p[0]|p[1]|p[2]|p[3]|p[4]|p[5]|p[6]|p[7] >= sizeTable {
+			break
+		}
+		classes += bit[p[0]%sizeTable] + bit[p[1]%sizeTable] + bit[p[2]%sizeTable] + bit[p[3]%sizeTable] +
+			bit[p[4]%sizeTable] + bit[p[5]%sizeTable] + bit[p[6]%sizeTable] + bit[p[7]%sizeTable]
+		sizes = sizes[8:]
+	}
+	// The rest, and all after a jumbo frame.
+	for _, size := range sizes {
+		if size < sizeTable {
+			classes += bit[size]
+		} else {
+			classes += last
+		}
+	}
+	t.classes = classes
+}
+
+// sum empties the word and returns all sums.
+func (t *sizeTally) sum() Sizes {
+	for i := range t.sums.Classes {
+		t.sums.Classes[i] += t.classes >> (8 * i) & 0xff
+	}
+	t.classes, t.packets = 0, 0
+	return t.sums
+}
+
+func (t *sizeTally) casts(multicast, broadcast int) {
+	t.sums.Multicast += uint64(max(multicast, 0))
+	t.sums.Broadcast += uint64(max(broadcast, 0))
 }
