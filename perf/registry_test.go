@@ -64,7 +64,7 @@ func TestRegistry(t *testing.T) {
 	if g.HasShared() {
 		t.Error("a shared recorder nobody asked for")
 	}
-	if g.Shared() != g.Shared() || !g.HasShared() {
+	if first := g.Shared(); g.Shared() != first || !g.HasShared() {
 		t.Error("the shared recorder is not one")
 	}
 	// Recorders that never started answer too, and at once.

@@ -59,11 +59,11 @@ func (t *sizeTally) add(sizes []uint16) {
 	classes := t.classes
 	for len(sizes) >= 8 {
 		p := (*[8]uint16)(sizes)
-		if p[0]|p[1]|p[2]|p[3]|p[4]|p[5]|p[6]|p[7] >= sizeTable {
+		if (p[0]|p[1])|(p[2]|p[3])|((p[4]|p[5])|(p[6]|p[7])) >= sizeTable {
 			break
 		}
-		classes += bit[p[0]%sizeTable] + bit[p[1]%sizeTable] + bit[p[2]%sizeTable] + bit[p[3]%sizeTable] +
-			bit[p[4]%sizeTable] + bit[p[5]%sizeTable] + bit[p[6]%sizeTable] + bit[p[7]%sizeTable]
+		classes += (bit[p[0]%sizeTable] + bit[p[1]%sizeTable] + bit[p[2]%sizeTable] + bit[p[3]%sizeTable]) +
+			(bit[p[4]%sizeTable] + bit[p[5]%sizeTable] + bit[p[6]%sizeTable] + bit[p[7]%sizeTable])
 		sizes = sizes[8:]
 	}
 	// The rest, and all after a jumbo frame.

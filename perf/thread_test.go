@@ -24,7 +24,6 @@ func TestPin(t *testing.T) {
 	}
 	type thread struct {
 		err           error
-		status        string
 		name, allowed string
 	}
 	got := make(chan thread)

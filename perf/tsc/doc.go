@@ -10,22 +10,3 @@
 // without need: time.Now costs about 50 ns where this costs 10 to 20, but it is
 // steered by NTP and this is not.
 package tsc
-
-import "time"
-
-// Source says where ticks come from.
-type Source string
-
-// The sources of ticks.
-const (
-	TSC       Source = "tsc"       // x86 time stamp counter, invariant
-	CNTVCT    Source = "cntvct"    // ARM virtual counter
-	Monotonic Source = "monotonic" // Go's monotonic clock, 1 tick = 1 ns
-)
-
-// start is the origin of the monotonic clock's ticks. It carries Go's monotonic
-// reading, so that time.Since never sees steps of the wall clock.
-var start = time.Now()
-
-// monotonic returns nanoseconds since start, plus one so that no tick is zero.
-func monotonic() uint64 { return uint64(time.Since(start)) + 1 }
