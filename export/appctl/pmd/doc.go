@@ -1,0 +1,45 @@
+// Package pmd makes the recorders of a program answer Open vSwitch's commands for
+// poll-mode threads on a control socket, and some commands of its own. One call
+// is all that an embedder needs:
+//
+//	server, err := appctl.Listen(appctl.Config{Name: "demo"},
+//		pmd.Commands(registry, pmd.Options{})...)
+//
+// # Commands of Open vSwitch
+//
+//	dpif-netdev/pmd-perf-show     counters, histograms and histories
+//	dpif-netdev/pmd-stats-show    counters
+//	dpif-netdev/pmd-stats-clear   everything counts from now on
+//	dpif-netdev/pmd-rxq-show      rx queues and what they take of the time
+//	dpif-netdev/pmd-sleep-show    how long PMDs may sleep
+//	dpif-netdev/pmd-perf-log-set  which iterations are suspicious
+//
+// Their names, usages and texts are those of Open vSwitch. Of arguments they are
+// stricter: options may come in any order, also after the datapath's name, but what
+// makes no sense (an unknown core, an option twice, a bad number) is an error that
+// says what would make sense, where the original ignores it. A clear is done when
+// its answer is there, so that a show after it shows nothing older.
+//
+// pmd-perf-log-set keeps its settings for each PMD (-pmd core) and shows them. An
+// option that is not given stays as it is; without arguments it only shows.
+//
+// # Commands of our own
+//
+//	pmdperf/percentiles   percentiles of every histogram
+//	pmdperf/reloads       how often and how long the loops were parked
+//	pmdperf/packet-sizes  packets by size, of every queue
+//	pmdperf/level         how much is recorded, get and set
+//	pmdperf/overhead      what the recorder itself took of the time
+//	pmdperf/clock         where ticks come from, and which probes run
+//
+// With -hdr, pmdperf/percentiles prints one histogram of one PMD in HdrHistogram's
+// percentile distribution format, which its plotters read.
+//
+// # Answers
+//
+// Every command has a text and a JSON form. All PMDs are asked at the same time. One
+// that does not answer, since its loop is stuck, is left out of what is shown, with
+// a line at the end of the text that begins with "note:" or in the member "missing" of
+// the JSON. Where -pmd names it, and where a command changes something, that is an
+// error; what the error doesn't name was changed.
+package pmd
