@@ -291,6 +291,15 @@ func (s *Snapshot) room(want Want, queues, counters, timers int) {
 	s.Timers = slices.Grow(s.Timers[:0], timers)[:timers]
 }
 
+// reset empties s but keeps the memory of its slices.
+func (s *Snapshot) reset() {
+	iterations, millis, rx, tx := s.Iterations[:0], s.Millis[:0], s.RxQueues[:0], s.TxQueues[:0]
+	usage, queues := s.Usage[:0], s.usage[:0]
+	*s = Snapshot{}
+	s.Iterations, s.Millis, s.RxQueues, s.TxQueues = iterations, millis, rx, tx
+	s.Usage, s.usage = usage, queues
+}
+
 // copyTo makes dst equal to s but for the history, of which it takes what is
 // wanted.
 func (s *Snapshot) copyTo(dst *Snapshot, want Want) {

@@ -100,13 +100,17 @@ func TestShared(t *testing.T) {
 	}
 	s.Count(Counter(200), 5)
 	s.Batch(-1)
-	got := s.Snapshot()
+	got := &Snapshot{Name: "used before", Iterations: make([]history.Record, 3)}
+	s.Snapshot(got)
+	if len(got.Iterations) != 0 || got.Name != "main" {
+		t.Errorf("%q with %d iterations", got.Name, len(got.Iterations))
+	}
 	if got.Kind != Main || got.Totals.RxPackets != 128_000 || got.Totals.RxBatches != 4000 || got.Counts[EMCHit] != 124_000 ||
 		got.Counts[UpcallsOK] != 4000 || got.Totals.TxPackets != 120_000 || got.Counts[TxBatches] != 8000 || got.Totals.Drops != 8000 {
 		t.Errorf("%+v %v", got.Totals, got.Counts)
 	}
 	s.Clear()
-	if got := s.Snapshot(); got.Totals != (Totals{}) || got.Counts != [NumBuiltin]uint64{} {
+	if s.Snapshot(got); got.Totals != (Totals{}) || got.Counts != [NumBuiltin]uint64{} {
 		t.Errorf("after a clear %+v %v", got.Totals, got.Counts)
 	}
 }

@@ -69,13 +69,14 @@ func (s *Shared) Clear() {
 	s.since, s.totals, s.counts = tsc.Now(), Totals{}, [NumBuiltin]uint64{}
 }
 
-// Snapshot returns a copy, with the Kind Main.
-func (s *Shared) Snapshot() *Snapshot {
-	out := &Snapshot{Kind: Main, Name: "main", Hz: tsc.System().Hz(), Anchor: tsc.Take()}
+// Snapshot copies what was recorded into into, of the Kind Main. What a PMD's
+// snapshot has besides is empty.
+func (s *Shared) Snapshot(into *Snapshot) {
+	into.reset()
+	into.Kind, into.Name, into.Hz, into.Anchor = Main, "main", tsc.System().Hz(), tsc.Take()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out.Since, out.Now = s.since, tsc.Now()
-	out.Until = out.Now
-	out.Totals, out.Counts = s.totals, s.counts
-	return out
+	into.Since, into.Now = s.since, tsc.Now()
+	into.Until = into.Now
+	into.Totals, into.Counts = s.totals, s.counts
 }

@@ -125,7 +125,9 @@ func (c *call) change(ctx context.Context, what string, f func(context.Context, 
 // addMain adds the main thread to the snapshots if there is one and no core was named.
 func (c *call) addMain() {
 	if _, named := c.core(); !named && c.registry.HasShared() {
-		c.snaps = append(c.snaps, c.registry.Shared().Snapshot())
+		s := c.snapshots.Get().(*perf.Snapshot)
+		c.registry.Shared().Snapshot(s)
+		c.snaps = append(c.snaps, s)
 	}
 }
 
@@ -135,9 +137,7 @@ func (c *call) document(o ovs.Options) *ovs.Document { return ovs.NewDocument(c.
 // release gives the snapshots back.
 func (c *call) release() {
 	for _, s := range c.snaps {
-		if s.Kind == perf.PMD {
-			c.snapshots.Put(s)
-		}
+		c.snapshots.Put(s)
 	}
 	c.snaps = nil
 }
