@@ -34,6 +34,7 @@ func (r *Record) Busy() bool { return r.Rx|r.Tx != 0 }
 //	 4 bits  kinds of gap between this pass and the one before, a bit each
 //	 1 bit   detailed: all fields were recorded, not only the basic ones
 //	 1 bit   the clock went backwards in this pass and was held
+//	 1 bit   the iteration is suspicious
 type Flags uint32
 
 // The parts of Flags.
@@ -42,6 +43,8 @@ const (
 	gapShift        = 12
 	Detailed  Flags = 1 << 16
 	ClockBack Flags = 1 << 17
+
+	Suspicious Flags = 1 << 18
 
 	// MaxQueues is how many rx queues can be told apart.
 	MaxQueues = int(queueMask) - 1

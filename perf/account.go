@@ -45,12 +45,18 @@ func (r *Recorder) account() {
 			for n = 1; recs[n-1].End < s.milliEnd; n++ {
 			}
 		}
+		if r.detector.On() {
+			r.detector.Look(recs[:n], r.accounted, s.until)
+		}
 		r.addRow(recs[:min(n, pending)])
 		if cut {
 			s.millis.Cut()
 			s.milliEnd = s.until + r.milliTicks
 		}
 		recs = recs[n:]
+	}
+	if r.detector.On() {
+		r.detector.Advance(&r.ring, r.accounted)
 	}
 }
 
@@ -230,6 +236,7 @@ func (r *Recorder) clear(now uint64) {
 	s.millis.Reset()
 	s.milliEnd = now + r.milliTicks
 	s.cleared = r.next
+	r.detector.ResetCounts()
 	clear(r.counts[:r.numCounts()])
 	clear(r.countsBefore[:r.numCounts()])
 	for i := range r.rx {

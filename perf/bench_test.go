@@ -4,9 +4,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/pmdperf/pmdperf/perf/tsc"
+	"github.com/pmdperf/pmdperf/suspicious"
 )
 
 // The budgets. A machine that others use too makes absolute times worthless, so
@@ -88,6 +90,12 @@ func newTrace() *trace {
 	return t
 }
 
+// everything has all criteria on, with thresholds that a busy pass does not exceed.
+var everything = suspicious.Settings{On: true, Before: 5, After: 5, Limits: suspicious.Limits{
+	Iteration: 10 * time.Millisecond, PollGap: 10 * time.Millisecond, Gap: 10 * time.Millisecond, QueueFill: 1000,
+	CyclesPerPacket: 1e9, Upcalls: 1000, CyclesPerUpcall: 1e9, FullBatches: 1e9, Drops: 1000,
+}}
+
 // busyPass is a pass as a forwarder makes it: one queue, one batch, some hits. Where
 // it counts the same is written out, as a call of busyPass would be measured too.
 func busyPass(r *Recorder, rx int) {
@@ -150,6 +158,58 @@ func BenchmarkBudget(b *testing.B) {
 			}
 		})
 		report(b, (c[2]-c[1])/c[0], 1.3)
+	})
+	b.Run("detection_all_criteria/cycles", func(b *testing.B) {
+		off, on := newBench(b, Detailed), newBench(b, Detailed)
+		on.detector.Set(everything, on.Hz(), &on.ring, on.next)
+		on.trip = on.detector.Limit()
+		pass := func(r *Recorder) func(int) {
+			t := newTrace()
+			return func(n int) {
+				for range n {
+					rx, _ := t.next()
+					busyPass(r, rx|1)
+				}
+			}
+		}
+		c := fastest(b, 1024, pass(off), pass(on))
+		if n := on.detector.Counts().Iterations; n > on.sums.totals.Iterations/100 {
+			b.Fatalf("%d suspicious iterations", n)
+		}
+		report(b, c[1]-c[0], 8)
+	})
+	b.Run("capture_of_999/us_in_a_pass", func(b *testing.B) {
+		r := newBench(b, Detailed)
+		s := suspicious.Settings{On: true, Before: 998, Limits: suspicious.Limits{Drops: 1}}
+		r.detector.Set(s, r.Hz(), &r.ring, r.next)
+		for range 2000 {
+			busyPass(r, 32)
+		}
+		worst := math.Inf(1)
+		for range 50 {
+			r.Drop(1)
+			for r.next%pending != pending-1 {
+				busyPass(r, 32)
+			}
+			busyPass(r, 32) // accounts and begins the capture
+			longest := 0.0
+			var e *suspicious.Event
+			for e = r.TakeEvent(); e == nil; e = r.TakeEvent() {
+				began := tsc.Now()
+				r.detector.Advance(&r.ring, r.accounted)
+				longest = max(longest, float64(tsc.Now()-began))
+			}
+			if len(e.Records) != suspicious.MaxRecords {
+				b.Fatalf("%d records", len(e.Records))
+			}
+			r.ReleaseEvent()
+			// The fastest of the longest: what a copy costs when nothing disturbs it.
+			worst = min(worst, longest)
+			for range 1000 {
+				busyPass(r, 32)
+			}
+		}
+		report(b, tsc.Duration(uint64(worst), r.Hz()).Seconds()*1e6, 1)
 	})
 	b.Run("packet_sizes/cycles_per_packet", func(b *testing.B) {
 		r := newBench(b, Detailed)

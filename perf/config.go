@@ -25,6 +25,9 @@ type Config struct {
 	// BatchSize is the largest batch that one rx burst can return, 0 for 32. A batch
 	// of that size is full: the queue may have held more.
 	BatchSize int
+	// Captures is how many suspicious iterations can wait, each with its neighborhood
+	// in 64 KiB, for somebody to take them; 0 for 8, negative for none.
+	Captures int
 	// Counters and Timers name counters and timers of the embedder's own. Their
 	// order gives their numbers: see Recorder.Counter and Recorder.Timer.
 	Counters, Timers []string
@@ -52,6 +55,9 @@ type Queue struct {
 // defaultBatchSize is that of Open vSwitch and most DPDK programs.
 const defaultBatchSize = 32
 
+// defaultCaptures is as many as a supervisor that looks every few milliseconds needs.
+const defaultCaptures = 8
+
 // check returns the configuration with its defaults filled in, or what is wrong.
 func (c Config) check() (Config, error) {
 	if c.Core < 0 || c.NUMA < 0 || c.ID < 0 {
@@ -69,6 +75,10 @@ func (c Config) check() (Config, error) {
 	if c.BatchSize < 1 || c.BatchSize > math.MaxUint16 {
 		return c, fmt.Errorf("batch size %d is not within 1 .. %d", c.BatchSize, math.MaxUint16)
 	}
+	if c.Captures == 0 {
+		c.Captures = defaultCaptures
+	}
+	c.Captures = max(c.Captures, 0)
 	if err := c.Polling.check(); err != nil {
 		return c, err
 	}

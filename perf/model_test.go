@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/pmdperf/pmdperf/histogram"
 	"github.com/pmdperf/pmdperf/history"
+	"github.com/pmdperf/pmdperf/suspicious"
 	"pgregory.net/rapid"
 )
 
@@ -712,6 +713,7 @@ func (m *model) compare(s *Snapshot, want Want, now uint64) {
 	w.Gone = m.gone
 	w.Usage = m.usage[max(0, len(m.usage)-UsageIntervals):]
 	w.NextIteration = m.next
+	w.Suspicion = suspicious.Default()
 	n := min(want.Iterations, int(m.next-m.first))
 	w.Iterations = m.records[len(m.records)-n:]
 	w.Millis = m.rows[max(0, len(m.rows)-want.Millis):]

@@ -31,12 +31,14 @@ func (r *Recorder) Close() {
 		return
 	}
 	// From parked; a reader that copies puts back the state that it found.
-	for !r.state.CompareAndSwap(uint32(Parked), uint32(Closed)) {
+	for !r.state.CompareAndSwap(uint32(Parked), uint32(copying)) {
 		if State(r.state.Load()) == Closed {
 			return
 		}
 		pause()
 	}
+	r.detector.Flush(&r.ring, r.next)
+	r.state.Store(uint32(Closed))
 }
 
 func (r *Recorder) park(now uint64, to State) {
@@ -48,6 +50,9 @@ func (r *Recorder) park(now uint64, to State) {
 			r.end(now)
 		}
 		r.settle()
+	}
+	if to == Closed {
+		r.detector.Flush(&r.ring, r.next)
 	}
 	r.state.Store(uint32(to))
 }

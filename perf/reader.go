@@ -9,6 +9,7 @@ import (
 
 	"github.com/pmdperf/pmdperf/history"
 	"github.com/pmdperf/pmdperf/perf/tsc"
+	"github.com/pmdperf/pmdperf/suspicious"
 )
 
 // Want says how much history a snapshot is to hold: at most the last
@@ -46,14 +47,15 @@ type request struct {
 	done  atomic.Bool
 }
 
-// errand is what a reader asks for: any of a clear, a change of level, and a copy, in
-// that order.
+// errand is what a reader asks for: any of a clear, a change of level or of what is
+// suspicious, and a copy, in that order.
 type errand struct {
-	clear    bool
-	setLevel bool
-	level    Level
-	into     *Snapshot
-	want     Want
+	clear     bool
+	suspicion *suspicious.Settings
+	setLevel  bool
+	level     Level
+	into      *Snapshot
+	want      Want
 }
 
 // reader is the readers' half of a recorder. turn is taken by one at a time; it
@@ -155,6 +157,30 @@ func (r *Recorder) SetLevel(ctx context.Context, l Level) error {
 		return err
 	})
 }
+
+// SetSuspicion changes what iterations are suspicious, between two passes. A
+// neighborhood that is being collected ends with what there is. Any goroutine may call
+// it; errors are what is wrong with the settings and those of Snapshot, and then the
+// settings are as before.
+//
+// Thresholds of queue fill, upcalls, full batches need level Detailed.
+func (r *Recorder) SetSuspicion(ctx context.Context, s suspicious.Settings) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	return r.inTurn(ctx, func(ctx context.Context) error {
+		_, err := r.ask(ctx, errand{suspicion: &s})
+		return err
+	})
+}
+
+// TakeEvent returns the next suspicious iteration whose neighborhood is complete, or
+// nil. The event is the caller's until ReleaseEvent, which has to follow before the
+// next call. One goroutine at a time may call them, any; they never wait.
+func (r *Recorder) TakeEvent() *suspicious.Event { return r.detector.Take() }
+
+// ReleaseEvent gives back the event that TakeEvent returned.
+func (r *Recorder) ReleaseEvent() { r.detector.Release() }
 
 // State returns what the owner is doing. Any goroutine may call it.
 func (r *Recorder) State() State {
@@ -320,6 +346,7 @@ func (s *Snapshot) copyTo(dst *Snapshot, want Want) {
 	dst.Totals, dst.Gaps, dst.ClockBack, dst.Counts = s.Totals, s.Gaps, s.ClockBack, s.Counts
 	copy(dst.Counters, s.Counters)
 	copy(dst.Timers, s.Timers)
+	dst.Suspicious, dst.Suspicion = s.Suspicious, s.Suspicion
 	dst.Slowest, dst.SlowestIteration = s.Slowest, s.SlowestIteration
 
 	dst.RxQueues = append(dst.RxQueues, s.RxQueues...)

@@ -6,6 +6,7 @@ import (
 	"github.com/pmdperf/pmdperf/histogram"
 	"github.com/pmdperf/pmdperf/history"
 	"github.com/pmdperf/pmdperf/perf/tsc"
+	"github.com/pmdperf/pmdperf/suspicious"
 )
 
 // pending is how many records at most wait to be accounted. Summing them up in
@@ -61,7 +62,10 @@ type Recorder struct {
 
 	setup   setup
 	started bool
-	clock   func() uint64 // tsc.Now but in tests
+	// The detector has the copies of suspicious neighborhoods, and a lock of nobody.
+	detector *suspicious.Detector
+
+	clock func() uint64 // tsc.Now but in tests
 
 	// counts as they were when the level went off, to which they return.
 	countsBefore [256]uint64
@@ -120,7 +124,7 @@ func newRecorder(cfg Config, hz float64, now func() uint64) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{clock: now, setup: setup{cfg, hz}}
+	r := &Recorder{clock: now, setup: setup{cfg, hz}, detector: suspicious.New(cfg.Captures)}
 	r.full = uint32(cfg.BatchSize)
 	r.setLevel(cfg.Level)
 	r.trip = 1<<64 - 1

@@ -1,6 +1,10 @@
 package perf
 
-import "github.com/pmdperf/pmdperf/history"
+import (
+	"math"
+
+	"github.com/pmdperf/pmdperf/history"
+)
 
 // serve does at the end of a pass what need not be done in every pass: it accounts
 // the records that wait, and answers a reader, at most once a millisecond. The time
@@ -11,6 +15,12 @@ func (r *Recorder) serve(now uint64) {
 	asked := r.request.Load() != nil && now >= r.answerAfter
 	if !asked && r.next%pending != 0 && r.ring.At(r.next-1).Cycles <= r.trip {
 		return
+	}
+	// An early accounting disarms the trigger until the next regular one: with a low
+	// threshold there would be one in every pass.
+	r.trip = math.MaxUint64
+	if r.next%pending == 0 {
+		r.trip = r.detector.Limit()
 	}
 	r.settle()
 	accounted := max(r.clock(), now)
@@ -69,6 +79,10 @@ func (r *Recorder) answer(req *request, now uint64) {
 	if req.setLevel {
 		r.setLevel(req.level)
 	}
+	if req.suspicion != nil {
+		r.detector.Set(*req.suspicion, r.setup.hz, &r.ring, r.next)
+		r.trip = r.detector.Limit()
+	}
 	if req.into != nil {
 		req.short = !r.copyTo(req.into, req.want, now)
 	}
@@ -84,6 +98,7 @@ func (r *Recorder) setLevel(l Level) {
 	case l == Off && r.level != Off:
 		copy(r.countsBefore[:n], r.counts[:n])
 		r.cur = between
+		r.detector.Flush(&r.ring, r.next)
 	case l != Off && r.level == Off:
 		copy(r.counts[:n], r.countsBefore[:n])
 	}
@@ -128,6 +143,7 @@ func (r *Recorder) copyTo(s *Snapshot, want Want, now uint64) bool {
 	sums.queueFill.CopyTo(&s.QueueFill)
 	sums.upcalls.CopyTo(&s.Upcalls)
 	sums.cyclesPerUpcall.CopyTo(&s.CyclesPerUpcall)
+	s.Suspicious, s.Suspicion = r.detector.Counts(), r.detector.Settings()
 	s.Slowest, s.SlowestIteration = sums.slowest, sums.slowestIteration
 
 	s.RxQueues = s.RxQueues[:0]

@@ -6,6 +6,7 @@ import (
 	"github.com/pmdperf/pmdperf/histogram"
 	"github.com/pmdperf/pmdperf/history"
 	"github.com/pmdperf/pmdperf/perf/tsc"
+	"github.com/pmdperf/pmdperf/suspicious"
 )
 
 // Kind is what a recorder records.
@@ -77,6 +78,10 @@ type Snapshot struct {
 	QueueFill       histogram.Small  // highest rx queue fill per iteration
 	Upcalls         histogram.Small  // upcalls per iteration
 	CyclesPerUpcall histogram.Binned // ticks per upcall
+
+	// Suspicious counts the suspicious iterations, and Suspicion says which are.
+	Suspicious suspicious.Counts
+	Suspicion  suspicious.Settings
 
 	// Slowest is the record of the iteration that took the most cycles, and
 	// SlowestIteration its number.
