@@ -7,6 +7,7 @@ import (
 	"github.com/pmdperf/pmdperf/histogram"
 	"github.com/pmdperf/pmdperf/history"
 	"github.com/pmdperf/pmdperf/perf"
+	"github.com/pmdperf/pmdperf/suspicious"
 )
 
 // DocumentVersion is the version of [Document]'s JSON. Fields may be added without a new
@@ -61,7 +62,8 @@ type Recorded struct {
 	Gaps    map[string]GapSums `json:"gaps,omitempty"`
 	Reloads *HistogramData     `json:"reload_spans,omitempty"` // lengths of the reloads
 
-	Slowest *IterationRow `json:"slowest_iteration,omitempty"`
+	Slowest    *IterationRow     `json:"slowest_iteration,omitempty"`
+	Suspicious *SuspiciousCounts `json:"suspicious_iterations,omitempty"` // PMDs only
 
 	RxQueues []QueueData `json:"rx_queues,omitempty"`
 	TxQueues []QueueData `json:"tx_queues,omitempty"`
@@ -91,6 +93,30 @@ type CycleSums struct {
 	Sleep  uint64  `json:"sleep"`
 	Gaps   uint64  `json:"gaps"`             // between passes
 	Upcall *uint64 `json:"upcall,omitempty"` // part of Used; recorded in detail only
+}
+
+// SuspiciousCounts count the iterations that exceeded a threshold.
+type SuspiciousCounts struct {
+	Watched     bool              `json:"watched"` // whether iterations are compared with thresholds now
+	Total       uint64            `json:"total"`
+	Merged      uint64            `json:"merged"`              // of them, in the neighborhood of another
+	NotCaptured uint64            `json:"not_captured"`        // of them, no memory was free for
+	ByReason    map[string]uint64 `json:"by_reason,omitempty"` // one counts for each of its reasons
+}
+
+// suspiciousCounts names the reasons that there were.
+func suspiciousCounts(s *perf.Snapshot) *SuspiciousCounts {
+	c := &s.Suspicious
+	data := &SuspiciousCounts{Watched: s.Suspicion.On, Total: c.Iterations, Merged: c.Merged, NotCaptured: c.NotCaptured}
+	for r, n := range c.ByReason {
+		if n > 0 {
+			if data.ByReason == nil {
+				data.ByReason = make(map[string]uint64)
+			}
+			data.ByReason[suspicious.Reason(r).String()] = n
+		}
+	}
+	return data
 }
 
 // PacketCounts count packets and batches.
@@ -329,6 +355,7 @@ func recorded(s *perf.Snapshot, o *Options) Recorded {
 	r.Kind = "pmd"
 	r.Core, r.NUMA, r.Isolated = new(s.Core), new(s.NUMA), new(s.Isolated)
 	r.MaxSleepMicros = new(float64(s.MaxSleep) / float64(time.Microsecond))
+	r.Suspicious = suspiciousCounts(s)
 	r.Iterations = &IterationCounts{t.Iterations, t.IdleIterations(), t.BusyIterations, t.SleepIterations, t.DetailIterations}
 	r.Cycles = &CycleSums{Wall: s.Wall(), Used: t.Cycles, Idle: t.IdleCycles(), Busy: t.BusyCycles, Sleep: t.Sleep}
 	d := &r.Derived

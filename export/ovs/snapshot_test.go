@@ -13,6 +13,7 @@ import (
 	"github.com/pmdperf/pmdperf/history"
 	"github.com/pmdperf/pmdperf/perf"
 	"github.com/pmdperf/pmdperf/perf/tsc"
+	"github.com/pmdperf/pmdperf/suspicious"
 )
 
 // captureHz is the frequency of the machine on which a capture was made.
@@ -223,6 +224,9 @@ func detailed() *perf.Snapshot {
 			Flags: history.Detailed.WithQueue(0).WithGap(history.Reload)},
 	}
 	s.Slowest = s.Iterations[1]
+	s.Suspicion.On = true
+	s.Suspicious = suspicious.Counts{Iterations: 3, Merged: 1, NotCaptured: 1}
+	s.Suspicious.ByReason[suspicious.Cycles], s.Suspicious.ByReason[suspicious.QueueFill] = 3, 2
 	s.Millis = []history.Milli{
 		{End: since + 2_000_000, Duration: 2_000_000, Cycles: 1_000_000, Sleep: 1_000_000, Iterations: 1},
 		{End: since + 8_000_000, Duration: 6_000_000, Cycles: 2_000_000, BusyCycles: 2_000_000, Gap: 4_000_000, UpcallCycles: 100_000, SumFill: 200,
