@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"fails":      scriptFails,
+			"waitfile":   scriptWaitFile,
 			"forwarded":  scriptForwarded,
 			"forwardedj": scriptForwardedJSON,
 		},
@@ -75,6 +76,23 @@ func scriptFails(ts *testscript.TestScript, neg bool, args []string) {
 	if got := ts.ReadFile("stderr"); !regexp.MustCompile(`^pmdperf: ` + want + `\n$`).MatchString(got) {
 		ts.Fatalf("message is\n%swant\npmdperf: %s", got, args[1])
 	}
+}
+
+// scriptWaitFile is the command
+//
+//	waitfile FILE
+//
+// which waits until the file has something in it.
+func scriptWaitFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: waitfile FILE")
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if b, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && len(b) > 0 {
+			return
+		}
+	}
+	ts.Fatalf("%s does not appear", args[0])
 }
 
 // numbers returns those that the groups of the pattern match, for every match.

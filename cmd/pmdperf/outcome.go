@@ -91,6 +91,7 @@ func (o *outcome) text(b *bytes.Buffer) error {
 		summarize(b, &d.Threads[i])
 	}
 	b.WriteByte('\n')
+	showSuspicious(b, o.snaps)
 	for _, in := range d.Injected {
 		fmt.Fprintf(b, "injected %s: %d times\n", in.Injection, in.Count)
 	}

@@ -20,10 +20,11 @@ import (
 
 // runFlags is what the flags of the verb run say.
 type runFlags struct {
-	config dataplane.Config
-	inject []dataplane.Injection // with the zero value for "none"
-	format format
-	serve  serveFlags
+	config    dataplane.Config
+	inject    []dataplane.Injection // with the zero value for "none"
+	format    format
+	supervise superviseFlags
+	serve     serveFlags
 }
 
 // format is how the verb run shows what it found.
@@ -107,6 +108,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	addFlag(flags, &c.Level, "level", "level", perf.Detailed.String(), "how much to record: off, basic or detailed", perf.ParseLevel)
 	addFlag(flags, &f.format, "format", "format", string(formatText), "how to show it: text or json", oneOf(formatText, formatJSON))
 
+	f.supervise.add(flags)
+
 	addFlag(flags, &f.serve.runDir, "rundir", "directory", "", "answer ovs-appctl, with the socket in this directory", anyText)
 	addFlag(flags, &f.serve.name, "name", "name", "", "name to answer ovs-appctl by (default "+defaultName+", where --rundir is given)", anyText)
 	addFlag(flags, &f.serve.group, "group", "group", "", "group whose members may use the socket too", anyText)
@@ -120,7 +123,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("port", completePort))
 	must(cmd.MarkFlagDirname("rundir"))
 	flags.VisitAll(func(flag *pflag.Flag) {
-		if flag.Name != "port" && flag.Name != "rundir" && flag.Value.Type() != "bool" {
+		if flag.Name != "port" && flag.Name != "rundir" && flag.Value.Type() != "file" && flag.Value.Type() != "bool" {
 			must(cmd.RegisterFlagCompletionFunc(flag.Name, cobra.FixedCompletions(words[flag.Name], cobra.ShellCompDirectiveNoFileComp)))
 		}
 	})
@@ -167,6 +170,9 @@ func (f *runFlags) check(flags *pflag.FlagSet) (dataplane.Config, error) {
 	if err := f.serve.check(); err != nil {
 		return cfg, err
 	}
+	if err := f.supervise.check(); err != nil {
+		return cfg, err
+	}
 	none := slices.Contains(f.inject, dataplane.Injection{})
 	switch {
 	case none && len(f.inject) > 1:
@@ -193,7 +199,20 @@ func (f *runFlags) forward(cmd *cobra.Command, cfg dataplane.Config) (err error)
 	defer fixProcs(max(len(cfg.Cores), 1) + 1)()
 	cfg.Registry = new(perf.Registry)
 	cfg.Warn = func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "pmdperf: warning: %s\n", what) }
-	end, err := f.serve.serve(cfg, stop)
+	watch, err := f.supervise.supervise(cfg.Registry, cfg.Warn)
+	if err != nil {
+		return err
+	}
+	watching := true
+	finish := func() error {
+		if !watching {
+			return nil
+		}
+		watching = false
+		return watch.finish()
+	}
+	defer func() { err = errors.Join(err, finish()) }()
+	end, err := f.serve.serve(cfg, watch.events, stop)
 	if err != nil {
 		return err
 	}
@@ -202,7 +221,7 @@ func (f *runFlags) forward(cmd *cobra.Command, cfg dataplane.Config) (err error)
 	cfg.Progress = progress.show
 	result, err := dataplane.Run(ctx, cfg)
 	progress.end()
-	if err != nil {
+	if err := errors.Join(err, finish()); err != nil {
 		return err
 	}
 	o := outcome{result: result, inject: cfg.Inject}
