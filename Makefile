@@ -68,6 +68,7 @@ cross: ## build and vet for what this machine is not
 	GOARCH=arm64 CGO_ENABLED=0 go vet ./...
 	CGO_ENABLED=0 go vet -tags purego ./...
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build $(PORTABLE)
+	GOARCH=386 CGO_ENABLED=0 go build $(PORTABLE)
 
 .PHONY: fuzz
 fuzz: ## fuzz every target for FUZZTIME (30s)

@@ -27,26 +27,6 @@ type Milli struct {
 	Drops          uint32
 }
 
-// Add adds o's sums to m, end and length included: o follows m.
-func (m *Milli) Add(o *Milli) {
-	m.End = o.End
-	m.Duration += o.Duration
-	m.Cycles += o.Cycles
-	m.BusyCycles += o.BusyCycles
-	m.Sleep += o.Sleep
-	m.Gap += o.Gap
-	m.UpcallCycles += o.UpcallCycles
-	m.SumFill += o.SumFill
-	m.Iterations += o.Iterations
-	m.BusyIterations += o.BusyIterations
-	m.Rx += o.Rx
-	m.Tx += o.Tx
-	m.Batches += o.Batches
-	m.Upcalls += o.Upcalls
-	m.MaxFill = max(m.MaxFill, o.MaxFill)
-	m.Drops += o.Drops
-}
-
 const millisSize = 1024
 
 // Millis holds the last rows, the one being filled included. The zero value has

@@ -68,6 +68,12 @@ func (f Flags) After(g Gap) bool { return f&(1<<(gapShift+g)) != 0 }
 // WithGap returns f with the mark of a gap of kind g before the pass.
 func (f Flags) WithGap(g Gap) Flags { return f | 1<<(gapShift+g) }
 
+// Gaps returns the marks of gaps alone.
+func (f Flags) Gaps() Flags { return f & ((1<<NumGaps - 1) << gapShift) }
+
+// The marks of gaps have four bits.
+const _ = uint(4 - NumGaps)
+
 // A Gap is a kind of time that belongs to no pass.
 type Gap int
 

@@ -247,7 +247,7 @@ func (r *Recorder) clear(now uint64) {
 		q := &r.tx[i]
 		*q = txQueue{Queue: q.Queue}
 	}
-	r.gone = rxQueue{}
+	r.gone, r.goneRx, r.goneTx = rxQueue{}, nil, nil
 }
 
 // numCounts returns how many counters there are.

@@ -40,7 +40,10 @@ var builtinNames = [NumBuiltin]string{"phwol_hits", "mfex_opt_hits", "simple_mat
 	"upcalls", "lost_upcalls", "tx_batches"}
 
 // MaxCounters is how many counters a recorder can have besides the builtin ones.
-const MaxCounters = 256 - NumBuiltin
+const MaxCounters = 256 - NumBuiltin - 1
+
+// unknown is counted by nobody: what is asked for a counter of no such name.
+const unknown Counter = 255
 
 // A NamedCount is a counter of the embedder's own.
 type NamedCount struct {

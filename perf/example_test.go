@@ -15,6 +15,7 @@ func Example() {
 	var registry perf.Registry
 	rec, err := registry.New(perf.Config{
 		Core:  1,
+		ID:    8,
 		Level: perf.Detailed,
 		Polling: perf.Polling{
 			RxQueues: []perf.Queue{{Port: "eth0", ID: 0, Size: 1024}},
@@ -50,7 +51,7 @@ func Example() {
 	fmt.Println(s.Totals.RxPackets, "packets, at most", s.BatchPackets.Max(), "in a batch")
 	fmt.Println("last iteration:", s.NextIteration-1, "with", s.Iterations[1].Rx, "packets")
 	// Output:
-	// pmd-c01/id:0 1000 iterations, 500 busy
+	// pmd-c01/id:8 1000 iterations, 500 busy
 	// 16000 packets, at most 32 in a batch
 	// last iteration: 999 with 32 packets
 }

@@ -41,7 +41,6 @@ type model struct {
 	upcalls      []uint64 // cycles of each, at level Detailed
 	batches      []uint64 // packets of each, at level Detailed
 	queueStats   map[Queue]*QueueStats
-	gone         QueueStats
 	txStats      map[Queue]*QueueStats
 	answerAfter  uint64
 
@@ -133,7 +132,6 @@ func (m *model) clear(now uint64) {
 	for q := range m.txStats {
 		m.txStats[q] = &QueueStats{Queue: q}
 	}
-	m.gone = QueueStats{}
 	m.rows, m.open = nil, history.Milli{}
 	m.milliEnd = now + uint64(m.hz/1000)
 }
@@ -148,11 +146,17 @@ func (m *model) begin(now uint64, flags history.Flags) {
 	m.cur, m.got, m.long, m.slow = -1, 0, 0, 0
 }
 
+// held notes that the clock went backwards.
+func (m *model) held() {
+	m.back++
+	m.p.rec.Flags |= history.ClockBack
+	m.answerAfter = min(m.answerAfter, m.mark)
+}
+
 // spend charges the time up to now to what is being polled.
 func (m *model) spend(now uint64) {
 	if now < m.mark {
-		m.back++
-		m.p.rec.Flags |= history.ClockBack
+		m.held()
 		now = m.mark
 	}
 	d := now - m.mark
@@ -391,8 +395,7 @@ func (m *model) timer(depth int) (span uint64) {
 	// A sleep may have begun before the timer did, by a clock that went backwards.
 	raw := end
 	if end < start+inner {
-		m.back++
-		m.p.rec.Flags |= history.ClockBack
+		m.held()
 		end = start + inner
 	}
 	own := end - start - inner
@@ -431,8 +434,7 @@ func (m *model) sleep() uint64 {
 	end := m.stampTime()
 	m.r.sleepEnd(end)
 	if end < m.mark {
-		m.back++
-		m.p.rec.Flags |= history.ClockBack
+		m.held()
 		end = m.mark
 	}
 	m.p.rec.Sleep += end - m.mark
@@ -529,10 +531,21 @@ func (m *model) ask(e errand) {
 	switch {
 	case !m.running:
 		m.readings = nil
+		was := m.level
 		if !r.answerParked() {
 			m.t.Fatal("a parked owner's reader did not answer itself")
 		}
-		m.apply(req, max(m.readings[0], m.until))
+		at := max(m.readings[0], m.until)
+		m.apply(req, at)
+		if (was == Off) != (m.level == Off) && r.started {
+			// What was until now was of the one kind, what follows is of the other.
+			kind := history.Reload
+			if was == Off {
+				kind = history.Off
+			}
+			m.gap(kind, m.until, at)
+			m.until = at
+		}
 	case m.level == Off:
 		m.now = max(m.now, m.answerAfter)
 		m.readings = nil
@@ -566,11 +579,13 @@ func (m *model) park() {
 		flags := history.Flags(0)
 		now = m.mark
 		if len(m.readings) > 0 {
+			flags = flags.WithGap(history.Accounting)
 			acc := max(m.readings[0], now)
 			m.gap(history.Accounting, now, acc)
 			now = acc
 		}
 		m.begin(now, flags)
+		m.p.rec.Flags |= flags
 	} else {
 		if m.on() {
 			m.settle()
@@ -588,23 +603,13 @@ func (m *model) resume(p *Polling) {
 		m.t.Fatal(err)
 	}
 	if p != nil {
-		kept := map[Queue]*QueueStats{}
 		for _, q := range p.RxQueues {
-			kept[q] = &QueueStats{Queue: q}
-			if s := m.queueStats[q]; s != nil {
-				kept[q] = s
+			if m.queueStats[q] == nil {
+				m.queueStats[q] = &QueueStats{Queue: q}
 			}
 		}
-		for q, s := range m.queueStats {
-			if kept[q] == nil {
-				m.gone.Packets += s.Packets
-				m.gone.BusyCycles += s.BusyCycles
-				m.gone.IdleCycles += s.IdleCycles
-				for i := range s.Sizes.Classes {
-					m.gone.Sizes.Classes[i] += s.Sizes.Classes[i]
-				}
-				m.gone.Sizes.Multicast += s.Sizes.Multicast
-				m.gone.Sizes.Broadcast += s.Sizes.Broadcast
+		for q := range m.queueStats {
+			if !slices.Contains(p.RxQueues, q) {
 				delete(m.usageQ, q)
 			}
 		}
@@ -619,13 +624,15 @@ func (m *model) resume(p *Polling) {
 			}
 			m.usage[i].Queues = queues
 		}
-		m.queueStats, m.queues = kept, p.RxQueues
+		m.queues = p.RxQueues
 	}
 	m.running = true
 	now := max(m.readings[0], m.until)
 	switch {
 	case !started:
 		m.clear(now)
+		m.usageEnd = now + uint64(m.hz*UsageInterval.Seconds())
+		m.usageNow, m.usageQ = Usage{}, map[Queue]uint64{}
 		if m.level == Off {
 			m.until = now
 			return
@@ -634,7 +641,7 @@ func (m *model) resume(p *Polling) {
 	case m.level == Off:
 	default:
 		m.gap(history.Reload, m.until, now)
-		m.begin(now, history.Flags(0).WithGap(history.Reload))
+		m.begin(now, m.p.rec.Flags.Gaps().WithGap(history.Reload))
 	}
 }
 
@@ -710,7 +717,20 @@ func (m *model) compare(s *Snapshot, want Want, now uint64) {
 	for _, q := range m.txStats {
 		w.TxQueues = append(w.TxQueues, *q)
 	}
-	w.Gone = m.gone
+	for q, s := range m.queueStats {
+		if slices.Contains(m.queues, q) {
+			continue
+		}
+		g := &w.Gone
+		g.Packets += s.Packets
+		g.BusyCycles += s.BusyCycles
+		g.IdleCycles += s.IdleCycles
+		for i := range s.Sizes.Classes {
+			g.Sizes.Classes[i] += s.Sizes.Classes[i]
+		}
+		g.Sizes.Multicast += s.Sizes.Multicast
+		g.Sizes.Broadcast += s.Sizes.Broadcast
+	}
 	w.Usage = m.usage[max(0, len(m.usage)-UsageIntervals):]
 	w.NextIteration = m.next
 	w.Suspicion = suspicious.Default()

@@ -54,6 +54,11 @@ func (r *Recorder) park(now uint64, to State) {
 	if to == Closed {
 		r.detector.Flush(&r.ring, r.next)
 	}
+	// A reader who gave up can't answer itself, and must not be owed an answer for as
+	// long as the loop is parked.
+	if req := r.request.Swap(nil); req != nil {
+		r.answerIdle(req, r.start)
+	}
 	r.state.Store(uint32(to))
 }
 
@@ -98,15 +103,19 @@ func pause() {
 
 func (r *Recorder) resumed(now uint64) {
 	now = max(now, r.start)
+	// The gap has what came before the loop was parked in it, too.
+	flags := r.flags | r.record().Flags.Gaps()
 	switch {
 	case !r.started:
 		r.started = true
 		r.clear(now)
+		r.usage.begin(r)
 	case r.level == Off:
 		// The level was off, or was switched off meanwhile; that gap goes on.
 		return
 	default:
 		r.gap(history.Reload, now-r.start, now)
+		flags = flags.WithGap(history.Reload)
 	}
 	if r.level == Off {
 		r.start = now
@@ -114,47 +123,67 @@ func (r *Recorder) resumed(now uint64) {
 		return
 	}
 	r.begin(now)
-	*r.record() = history.Record{Flags: r.flags}
-	if r.sums.gaps[history.Reload].Count != 0 {
-		r.record().Flags = r.record().Flags.WithGap(history.Reload)
-	}
+	*r.record() = history.Record{Flags: flags}
 }
+
+// remembered is how many queues that are no longer polled keep their own sums, so that
+// one that comes back goes on where it was.
+const remembered = 64
 
 // configure makes p the polling configuration.
 func (r *Recorder) configure(p *Polling) {
 	old := r.queues()
-	kept := make([]bool, len(old))
+	had := append(old[:len(old):len(old)], r.goneRx...)
+	kept := make([]bool, len(had))
 	from := make([]int, len(p.RxQueues))
 	all := make([]rxQueue, firstQueue+len(p.RxQueues))
 	rx := all[firstQueue:]
 	for i, q := range p.RxQueues {
 		rx[i].Queue, from[i] = q, -1
-		for j := range old {
-			if old[j].Port == q.Port && old[j].ID == q.ID {
-				rx[i], from[i], kept[j] = old[j], j, true
+		for j := range had {
+			if had[j].Port == q.Port && had[j].ID == q.ID {
+				rx[i], kept[j] = had[j], true
 				rx[i].Queue = q
+				if j < len(old) {
+					from[i] = j
+				}
 			}
 		}
 	}
-	for j := range old {
+	gone := make([]rxQueue, 0, len(had))
+	for j := range had {
 		if !kept[j] {
-			r.gone.add(&old[j])
+			gone = append(gone, had[j])
 		}
 	}
+	for len(gone) > remembered {
+		r.gone.add(&gone[len(gone)-1])
+		gone = gone[:len(gone)-1]
+	}
+	r.goneRx = gone
+	had2 := append(r.tx[:len(r.tx):len(r.tx)], r.goneTx...)
 	tx := make([]txQueue, len(p.TxQueues))
+	keptTx := make([]bool, len(had2))
 	for i, q := range p.TxQueues {
 		tx[i].Queue = q
-		for j := range r.tx {
-			if r.tx[j].Port == q.Port && r.tx[j].ID == q.ID {
-				tx[i] = r.tx[j]
+		for j := range had2 {
+			if had2[j].Port == q.Port && had2[j].ID == q.ID {
+				tx[i], keptTx[j] = had2[j], true
 				tx[i].Queue = q
 			}
 		}
 	}
+	r.goneTx = nil
+	for j := range had2 {
+		if !keptTx[j] && len(r.goneTx) < remembered {
+			r.goneTx = append(r.goneTx, had2[j])
+		}
+	}
 	r.rx, r.tx = all, tx
-	r.usage.poll(from)
+	r.usage.poll(r, from)
 	r.setup.Polling = *p
 	r.reader.queues.Store(uint32(max(len(p.RxQueues), len(p.TxQueues))))
+	r.publish(p)
 }
 
 func (q *rxQueue) add(o *rxQueue) {

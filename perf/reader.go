@@ -24,6 +24,10 @@ func (w Want) clip() Want {
 
 func (w Want) covers(o Want) bool { return w.Iterations >= o.Iterations && w.Millis >= o.Millis }
 
+// answerTime is how long an answer of a running loop may take without anything being
+// wrong: the owner answers once a millisecond, and readers sleep between two looks.
+const answerTime = 5 * time.Millisecond
+
 // stallTimeout is how long an owner may leave a request unanswered before readers
 // without a deadline give up and new ones fail at once. A thread that shares its
 // core can be off it for tens of milliseconds.
@@ -34,6 +38,9 @@ type StalledError struct {
 	Name string        // of the recorder
 	For  time.Duration // for at least so long
 }
+
+// Unwrap makes errors.Is find context.DeadlineExceeded.
+func (e *StalledError) Unwrap() error { return context.DeadlineExceeded }
 
 // Error says which loop is stuck.
 func (e *StalledError) Error() string {
@@ -68,26 +75,32 @@ type reader struct {
 	boxNum  uint64 // number of the request that it answers, 0 for none
 	boxWant Want
 
-	owed    *request     // not answered yet, after its reader gave up
-	asked   atomic.Int64 // when the unanswered request was posted, Unix ns; 0 if none
+	owed        *request  // not answered yet, after its reader gave up
+	made        time.Time // origin of asked
+	clearedTick uint64    // tick of the last clear, and its time
+	cleared     time.Time
+
+	asked   atomic.Int64 // when the unanswered request was posted, ns since made; 0 if none
 	num     atomic.Uint64
 	queues  atomic.Uint32 // how many queues to make room for
+	polled  atomic.Pointer[[]suspicious.Polled]
 	scratch request
 }
 
 func (d *reader) init(r *Recorder) {
 	d.turn = make(chan struct{}, 1)
-	d.box = new(Snapshot)
+	d.made = time.Now()
 }
 
 // Snapshot copies the recorder's state between two passes into s. The owner of a
 // running loop is asked for it, and answers at the end of a pass, at most once a
 // millisecond; readers who wait at the same time share an answer.
 //
-// Any goroutine may call it. It returns a *StalledError if the owner completes no
-// pass before ctx ends or, where ctx has no deadline, within a second; and at once
-// if somebody else has been waiting for a second already. It returns ctx's error if
-// the time passed in a queue of readers.
+// Any goroutine may call it but the owner of a running loop, who would wait for
+// itself. It returns a *StalledError if the owner completes no pass before ctx ends or,
+// where ctx has no deadline, within a second; and at once if somebody else has been
+// waiting for a second already. It returns ctx's error if ctx was cancelled, gave less
+// than some milliseconds, or ended in a queue of readers. s is as it was then.
 func (r *Recorder) Snapshot(ctx context.Context, want Want, s *Snapshot) error {
 	want = want.clip()
 	arrived := r.reader.num.Load()
@@ -108,6 +121,9 @@ func (r *Recorder) Snapshot(ctx context.Context, want Want, s *Snapshot) error {
 // fill has the box filled with an answer of the owner.
 func (r *Recorder) fill(ctx context.Context, want Want) error {
 	d := &r.reader
+	if d.box == nil {
+		d.box = new(Snapshot)
+	}
 	for {
 		// The owner may still owe an answer to an earlier reader, in the same box.
 		if err := r.collect(ctx); err != nil {
@@ -127,6 +143,11 @@ func (r *Recorder) fill(ctx context.Context, want Want) error {
 	s.Hz = r.setup.hz
 	s.Anchor = tsc.Take()
 	s.State = r.State()
+	if s.Since != d.clearedTick {
+		// Once for every clear: by another pair of the clocks it would differ a little.
+		d.clearedTick, d.cleared = s.Since, s.Time(s.Since)
+	}
+	s.Cleared = d.cleared
 	for i, name := range r.setup.Counters {
 		s.Counters[i].Name = name
 	}
@@ -197,6 +218,9 @@ func (r *Recorder) inTurn(ctx context.Context, f func(context.Context) error) er
 		ctx, cancel = context.WithTimeout(ctx, stallTimeout)
 		defer cancel()
 	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", r.setup.Name, err)
+	}
 	if since := r.unanswered(); since > stallTimeout {
 		return &StalledError{r.setup.Name, since}
 	}
@@ -216,7 +240,17 @@ func (r *Recorder) unanswered() time.Duration {
 	if at == 0 || r.State() != Running {
 		return 0
 	}
-	return time.Duration(time.Now().UnixNano() - at)
+	return time.Since(r.reader.made) - time.Duration(at)
+}
+
+// gaveUp returns why a reader whose request is not answered gives up: a loop that had
+// no time to answer is not called stalled.
+func (r *Recorder) gaveUp(ctx context.Context) error {
+	since := r.unanswered()
+	if ctx.Err() == context.Canceled || since < answerTime {
+		return fmt.Errorf("%s: %w", r.setup.Name, ctx.Err())
+	}
+	return &StalledError{r.setup.Name, since}
 }
 
 // ask posts a request for the errand and waits until it is done; short is that of
@@ -229,15 +263,15 @@ func (r *Recorder) ask(ctx context.Context, e errand) (short bool, err error) {
 	req := &d.scratch
 	req.errand, req.short = e, false
 	req.done.Store(false)
-	d.post(r, req, time.Now().UnixNano())
+	d.post(r, req, max(1, int64(time.Since(d.made))))
 	if r.wait(ctx, req) {
 		return req.short, nil
 	}
+	err = r.gaveUp(ctx)
 	if ctx.Err() == context.Canceled && r.request.CompareAndSwap(req, nil) {
 		d.asked.Store(0)
-		return false, ctx.Err()
+		return false, err
 	}
-	err = &StalledError{r.setup.Name, r.unanswered()}
 	if req.into == nil {
 		if !r.request.CompareAndSwap(req, nil) {
 			// The owner took it: it is doing it right now.
@@ -259,13 +293,13 @@ func (r *Recorder) ask(ctx context.Context, e errand) (short bool, err error) {
 func (r *Recorder) collect(ctx context.Context) error {
 	d := &r.reader
 	if d.owed != nil && !r.wait(ctx, d.owed) {
-		return &StalledError{r.setup.Name, r.unanswered()}
+		return r.gaveUp(ctx)
 	}
 	d.owed = nil
 	return nil
 }
 
-// post posts a request that counts as asked at the given time, in Unix ns.
+// post posts a request that counts as asked at the given time, in ns since made.
 func (d *reader) post(r *Recorder, req *request, at int64) {
 	d.num.Add(1)
 	d.asked.Store(at)
@@ -291,6 +325,22 @@ func (r *Recorder) wait(ctx context.Context, req *request) bool {
 	return true
 }
 
+// answerIdle answers a request at the tick now while no pass is under way because the
+// loop is, or is about to be, parked. Time at the one side of a change between off and
+// on is booked as what it was.
+func (r *Recorder) answerIdle(req *request, now uint64) {
+	was := r.level
+	r.answer(req, now)
+	if (was == Off) != (r.level == Off) && r.started {
+		kind := history.Reload
+		if was == Off {
+			kind = history.Off
+		}
+		r.gap(kind, now-r.start, now)
+		r.start = now
+	}
+}
+
 // answerParked answers the request in the owner's place if the owner is parked.
 func (r *Recorder) answerParked() bool {
 	s := r.state.Load()
@@ -299,7 +349,7 @@ func (r *Recorder) answerParked() bool {
 	}
 	// The owner may have answered before it parked.
 	if req := r.request.Swap(nil); req != nil {
-		r.answer(req, max(r.clock(), r.start))
+		r.answerIdle(req, max(r.clock(), r.start))
 	}
 	r.state.Store(s)
 	return true
@@ -342,7 +392,7 @@ func (s *Snapshot) copyTo(dst *Snapshot, want Want) {
 	dst.Kind, dst.Name, dst.Core, dst.NUMA = s.Kind, s.Name, s.Core, s.NUMA
 	dst.Level, dst.State, dst.Isolated, dst.MaxSleep = s.Level, s.State, s.Isolated, s.MaxSleep
 	dst.Hz, dst.Anchor = s.Hz, s.Anchor
-	dst.Since, dst.Until, dst.Now = s.Since, s.Until, s.Now
+	dst.Since, dst.Until, dst.Now, dst.Cleared = s.Since, s.Until, s.Now, s.Cleared
 	dst.Totals, dst.Gaps, dst.ClockBack, dst.Counts = s.Totals, s.Gaps, s.ClockBack, s.Counts
 	copy(dst.Counters, s.Counters)
 	copy(dst.Timers, s.Timers)

@@ -1,6 +1,8 @@
 package perf
 
 import (
+	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/pmdperf/pmdperf/histogram"
@@ -57,7 +59,9 @@ type Recorder struct {
 	accounted uint64             // number of the first record not accounted yet
 	sums      sums
 	tx        []txQueue
-	gone      rxQueue // sums of rx queues that are no longer polled
+	gone      rxQueue   // sums of rx queues that are no longer polled,
+	goneRx    []rxQueue // but for the last of them, which may come back
+	goneTx    []txQueue
 	usage     usageIntervals
 
 	setup   setup
@@ -124,6 +128,7 @@ func newRecorder(cfg Config, hz float64, now func() uint64) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Counters, cfg.Timers = slices.Clone(cfg.Counters), slices.Clone(cfg.Timers)
 	r := &Recorder{clock: now, setup: setup{cfg, hz}, detector: suspicious.New(cfg.Captures)}
 	r.full = uint32(cfg.BatchSize)
 	r.setLevel(cfg.Level)
@@ -215,6 +220,8 @@ func (r *Recorder) charge(now uint64) {
 func (r *Recorder) hold() uint64 {
 	r.sums.clockBack++
 	r.record().Flags |= history.ClockBack
+	// Readers need not wait until the clock has caught up.
+	r.answerAfter = min(r.answerAfter, r.mark)
 	return r.mark
 }
 
@@ -229,8 +236,8 @@ func (r *Recorder) Batch(packets, fill int) {
 
 func (r *Recorder) batch(packets, fill int) {
 	rec := r.record()
-	if r.level == Detailed && fill > int(rec.Fill) {
-		rec.Fill = uint32(min(fill, 1<<32-1))
+	if r.level == Detailed && fill > 0 && uint64(fill) > uint64(rec.Fill) {
+		rec.Fill = uint32(min(uint64(fill), math.MaxUint32))
 	}
 	if packets <= 0 {
 		return

@@ -104,11 +104,14 @@ func (r *Recorder) NUMA() int { return r.setup.NUMA }
 // Hz returns the ticks in a second.
 func (r *Recorder) Hz() float64 { return r.setup.hz }
 
-// Counter returns the counter registered under name in Config.Counters, and false
-// if there is none.
+// Counter returns the counter registered under name in Config.Counters. If there is
+// none it returns false and a counter that nobody sees.
 func (r *Recorder) Counter(name string) (Counter, bool) {
 	i := slices.Index(r.setup.Counters, name)
-	return Counter(NumBuiltin + i), i >= 0
+	if i < 0 {
+		return unknown, false
+	}
+	return Counter(NumBuiltin + i), true
 }
 
 // Timer returns the number of the timer registered under name in Config.Timers,

@@ -19,7 +19,7 @@ func TestConfigErrors(t *testing.T) {
 		{Config{BatchSize: 1 << 20}, "batch size 1048576"},
 		{Config{Counters: []string{"a", "a"}}, `counter "a" is there twice`},
 		{Config{Counters: []string{"emc_hits"}}, `counter "emc_hits" is there twice`},
-		{Config{Counters: make([]string, 300)}, "300 counters are more than 245"},
+		{Config{Counters: make([]string, 300)}, "300 counters are more than 244"},
 		{Config{Timers: []string{""}}, "a timer needs a name"},
 		{Config{Polling: Polling{RxQueues: []Queue{{}}}}, "needs a port name"},
 		{Config{Polling: Polling{TxQueues: []Queue{{Port: "a"}, {Port: "a"}}}}, `tx queue 0 of port "a" is there twice`},

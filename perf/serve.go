@@ -50,10 +50,11 @@ func (r *Recorder) serve(now uint64) {
 //
 //go:noinline
 func (r *Recorder) serveOff() {
-	now := max(r.clock(), r.start)
-	if now < r.answerAfter {
-		return
+	now := r.clock()
+	if now < r.answerAfter && r.answerAfter-now <= r.milliTicks {
+		return // and not if the clock went far back
 	}
+	now = max(now, r.start)
 	req := r.request.Swap(nil)
 	if req == nil {
 		return
@@ -150,7 +151,11 @@ func (r *Recorder) copyTo(s *Snapshot, want Want, now uint64) bool {
 	for i := range r.queues() {
 		s.RxQueues = append(s.RxQueues, r.queues()[i].stats())
 	}
-	s.Gone = r.gone.stats()
+	gone := r.gone
+	for i := range r.goneRx {
+		gone.add(&r.goneRx[i])
+	}
+	s.Gone = gone.stats()
 	s.TxQueues = s.TxQueues[:0]
 	for i := range r.tx {
 		q := &r.tx[i]

@@ -53,6 +53,8 @@ type Snapshot struct {
 	// Since is the tick of the last clear (or start), Until that at which the last
 	// pass ended, up to which everything is recorded, Now that of the snapshot.
 	Since, Until, Now uint64
+	// Cleared is the time of Since, the same in all snapshots until the next clear.
+	Cleared time.Time
 
 	// Totals sums up all passes, Busy the busy ones of them: those that received or
 	// sent. Until - Since = Totals.Cycles + Totals.Sleep + the Ticks of all Gaps.

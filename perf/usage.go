@@ -60,7 +60,7 @@ func (u *usageIntervals) keep(r *Recorder) {
 
 // poll makes room for the queues now in r.rx; old has the index that each had
 // before, or -1. What a queue used stays with it.
-func (u *usageIntervals) poll(old []int) {
+func (u *usageIntervals) poll(r *Recorder, old []int) {
 	move := func(row *usageRow) {
 		queues := make([]uint64, len(old))
 		for i, o := range old {
@@ -74,6 +74,12 @@ func (u *usageIntervals) poll(old []int) {
 		move(&u.ring[i])
 	}
 	move(&u.from)
+	for i, o := range old {
+		if o < 0 {
+			// One that comes back has sums of before.
+			u.from.queues[i] = r.queues()[i].busy
+		}
+	}
 	u.scratch = make([]uint64, 0, len(old))
 }
 

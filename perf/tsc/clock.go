@@ -42,9 +42,9 @@ type Clock struct {
 }
 
 // origin is the far end of every calibration: the earlier it was taken, the
-// better the frequency. The call of source makes Go initialize what the
-// assembler of Now reads before this.
-var origin = func() Anchor { source(); return Take() }()
+// better the frequency. The calls of source and monotonic make Go initialize what the
+// assembler of Now uses before this.
+var origin = func() Anchor { source(); monotonic(); return Take() }()
 
 // System returns the clock of this process. The first call fixes the frequency
 // for the life of the process, since counters of seconds derived from ticks must
