@@ -544,6 +544,7 @@ func (m *model) ask(e errand) {
 				kind = history.Off
 			}
 			m.gap(kind, m.until, at)
+			m.p.rec.Flags = m.p.rec.Flags.WithGap(kind)
 			m.until = at
 		}
 	case m.level == Off:
@@ -556,7 +557,7 @@ func (m *model) ask(e errand) {
 		m.answerAfter = end + uint64(m.hz/1000)
 		if m.level != Off {
 			m.gap(history.Off, m.until, end)
-			m.begin(end, history.Flags(0).WithGap(history.Off))
+			m.begin(end, m.p.rec.Flags.Gaps().WithGap(history.Off))
 		}
 	default:
 		for !req.done.Load() {

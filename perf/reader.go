@@ -337,6 +337,7 @@ func (r *Recorder) answerIdle(req *request, now uint64) {
 			kind = history.Off
 		}
 		r.gap(kind, now-r.start, now)
+		r.record().Flags = r.record().Flags.WithGap(kind)
 		r.start = now
 	}
 }

@@ -41,9 +41,7 @@ func (r *Recorder) serve(now uint64) {
 		flags = flags.WithGap(history.Answering)
 	}
 	r.start, r.mark = end, end
-	if r.level != Off {
-		r.record().Flags = r.flags | flags
-	}
+	r.record().Flags = r.flags | flags
 }
 
 // serveOff answers a reader while the level is off.
@@ -65,7 +63,7 @@ func (r *Recorder) serveOff() {
 	if r.level != Off {
 		r.gap(history.Off, end-r.start, end)
 		r.begin(end)
-		*r.record() = history.Record{Flags: r.flags.WithGap(history.Off)}
+		*r.record() = history.Record{Flags: r.flags | r.record().Flags.Gaps().WithGap(history.Off)}
 	}
 }
 

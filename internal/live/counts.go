@@ -37,6 +37,8 @@ const (
 	Upcalls
 	LostUpcalls
 
+	Suspicious // iterations, if the target looks for them
+
 	NumCounters
 )
 

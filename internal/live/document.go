@@ -83,6 +83,9 @@ func fromDocument(t *ovs.Recorded) PMD {
 			set(UpcallCycles, *c.Upcall)
 		}
 	}
+	if s := t.Suspicious; s != nil && (s.Watched || s.Total > 0) {
+		set(Suspicious, s.Total)
+	}
 	set(RxPackets, t.Packets.Rx)
 	set(BusyPackets, t.Packets.Rx)
 	set(TxPackets, t.Packets.Tx)

@@ -16,13 +16,14 @@ var eighths = [...]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", 
 func spark(values []float64, most float64) string {
 	var b strings.Builder
 	for _, v := range values {
+		share := v / most
 		switch {
-		case math.IsNaN(v):
+		case math.IsNaN(v), most > 0 && math.IsNaN(share): // infinite, both
 			b.WriteString(eighths[0])
 		case most <= 0:
 			b.WriteString(eighths[1])
 		default:
-			b.WriteString(eighths[1+int(math.Round(7*min(max(v/most, 0), 1)))])
+			b.WriteString(eighths[1+int(math.Round(7*min(max(share, 0), 1)))])
 		}
 	}
 	return b.String()
@@ -57,6 +58,9 @@ func timeline(ms []live.Milli, columns int) (slots []slot, width float64) {
 	slots = make([]slot, columns)
 	for i := range ms {
 		r := &ms[i]
+		if !(r.Age >= 0 && r.Age < oldest.Age+oldest.Seconds && r.Seconds > 0) {
+			continue // makes no sense, or has no place
+		}
 		for at := min(int(r.Age/width), columns-1); at < columns; at++ {
 			from, to := float64(at)*width, float64(at+1)*width
 			overlap := min(to, r.Age+r.Seconds) - max(from, r.Age)

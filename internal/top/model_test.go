@@ -148,7 +148,7 @@ func TestSort(t *testing.T) {
 		press(m, "s")
 		seen[columns[m.sortBy].title] = true
 	}
-	if len(seen) != 11 || seen["susp"] || seen["numa"] {
+	if len(seen) != 12 || !seen["susp"] || seen["numa"] {
 		t.Errorf("sorted by %v", seen)
 	}
 }
@@ -272,6 +272,21 @@ func TestTimeline(t *testing.T) {
 	if slots, _ := timeline([]live.Milli{{Age: math.NaN(), Seconds: math.NaN()}}, 10); slots != nil {
 		t.Error("a time line without times")
 	}
+}
+
+// TestTimelineNonsense: what a broken target answers must not break the screen.
+func TestTimelineNonsense(t *testing.T) {
+	number := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-1, 1), rapid.SampledFrom([]float64{0, math.NaN(), math.Inf(1), math.Inf(-1), 1e300}))
+	row := rapid.Custom(func(t *rapid.T) live.Milli {
+		return live.Milli{Age: number.Draw(t, "age"), Seconds: number.Draw(t, "seconds"), Iterations: number.Draw(t, "iterations"), Cycles: number.Draw(t, "cycles"), Rx: number.Draw(t, "rx")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		p := &live.PMD{Core: 1, Hz: number.Draw(t, "hz"), Millis: rapid.SliceOf(row).Draw(t, "rows")}
+		m := &Model{width: 80, height: 24}
+		if n := len(m.history(&live.Span{PMD: p})); n != 0 && n != 4 {
+			t.Fatalf("%d lines, want 3 time lines and what they are of, or nothing", n)
+		}
+	})
 }
 
 func TestSpark(t *testing.T) {

@@ -60,8 +60,7 @@ var columns = []column{
 	{title: "p99.9", width: 8, rank: 1, value: took(99.9), text: tookText(99.9)},
 	{title: "max", width: 8, value: took(100), text: tookText(100)},
 	{title: "fill", width: 6, rank: 1, value: fill, text: fillText},
-	// Nothing counts suspicious iterations yet.
-	{title: "susp", width: 5, rank: 1, text: func(*live.Span) string { return human.Absent }},
+	{title: "susp", width: 5, rank: 1, value: suspicious, text: number(suspicious, human.Short)},
 }
 
 // fit returns the indexes of the columns for which a screen is wide enough, or the
@@ -88,6 +87,9 @@ func number(value func(*live.Span) float64, text func(float64) string) func(*liv
 func perSecond(c live.Counter) func(*live.Span) float64 {
 	return func(s *live.Span) float64 { return s.PerSecond(c) }
 }
+
+// suspicious is a number and no rate: where there are any, each is worth a look.
+func suspicious(s *live.Span) float64 { return s.Counts.Get(live.Suspicious) }
 
 func perBatch(s *live.Span) float64 { return s.Per(live.RxPackets, live.RxBatches) }
 
