@@ -33,6 +33,10 @@ const answerTime = 5 * time.Millisecond
 // core can be off it for tens of milliseconds.
 const stallTimeout = time.Second
 
+// stallKnown is when new readers fail at once: a little before the first one gives
+// up, who posted its request a moment after its time began.
+const stallKnown = stallTimeout * 9 / 10
+
 // A StalledError says that a recorder's owner completed no pass in time.
 type StalledError struct {
 	Name string        // of the recorder
@@ -106,7 +110,7 @@ func (r *Recorder) Snapshot(ctx context.Context, want Want, s *Snapshot) error {
 	arrived := r.reader.num.Load()
 	return r.inTurn(ctx, func(ctx context.Context) error {
 		d := &r.reader
-		if d.boxNum <= arrived || !d.boxWant.covers(want) {
+		if !d.serves(arrived, want) {
 			d.boxNum = 0
 			if err := r.fill(ctx, want); err != nil {
 				return err
@@ -116,6 +120,12 @@ func (r *Recorder) Snapshot(ctx context.Context, want Want, s *Snapshot) error {
 		d.box.copyTo(s, want)
 		return nil
 	})
+}
+
+// serves reports whether the box has what a reader wants who came when arrived requests
+// had been posted: an answer to a later one.
+func (d *reader) serves(arrived uint64, want Want) bool {
+	return d.boxNum > arrived && d.boxWant.covers(want)
 }
 
 // fill has the box filled with an answer of the owner.
@@ -221,7 +231,7 @@ func (r *Recorder) inTurn(ctx context.Context, f func(context.Context) error) er
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", r.setup.Name, err)
 	}
-	if since := r.unanswered(); since > stallTimeout {
+	if since := r.unanswered(); since > stallKnown {
 		return &StalledError{r.setup.Name, since}
 	}
 	select {

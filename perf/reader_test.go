@@ -235,6 +235,33 @@ func TestWants(t *testing.T) {
 	}
 }
 
+// An answer is shared with those who came before it was asked for and want no more.
+func TestSharing(t *testing.T) {
+	d := drive(t, 1e6, Config{Level: Detailed})
+	d.pass(1000, 1, 1)
+	d.Park()
+	before := d.reader.num.Load()
+	if d.reader.serves(before, Want{}) {
+		t.Error("an answer that nobody asked for")
+	}
+	if err := d.Snapshot(t.Context(), Want{5, 7}, new(Snapshot)); err != nil {
+		t.Fatal(err)
+	}
+	after := d.reader.num.Load()
+	for _, tt := range []struct {
+		arrived uint64
+		want    Want
+		serves  bool
+	}{
+		{before, Want{5, 7}, true}, {before, Want{0, 0}, true}, {before, Want{6, 7}, false}, {before, Want{5, 8}, false},
+		{after, Want{0, 0}, false},
+	} {
+		if got := d.reader.serves(tt.arrived, tt.want); got != tt.serves {
+			t.Errorf("came at %d of %d, wants %+v: shares %v", tt.arrived, after, tt.want, got)
+		}
+	}
+}
+
 // Every field of a snapshot reaches its reader, in memory of the reader's own.
 func TestSnapshotIsCopied(t *testing.T) {
 	from := new(Snapshot)
