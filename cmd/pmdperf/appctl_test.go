@@ -52,7 +52,7 @@ func TestAppctl(t *testing.T) {
 		{dir, d.socket(), []string{"dpif-netdev/pmd-sleep-show"}, 0},
 		{lab.RunDir, lab.Name, []string{"list-commands"}, 0},
 		{lab.RunDir, lab.Name, []string{"version"}, 0},
-		{lab.RunDir, lab.Name, []string{"dpif-netdev/pmd-rxq-show", "-pmd", "0"}, 0},
+		{lab.RunDir, lab.Name, []string{"dpif/dump-dps"}, 0},
 		{lab.RunDir, lab.Name, []string{"dpif/dump-flows", "grüße"}, 2},
 		{lab.RunDir, lab.Name, []string{"dpif/dump-flows", "latin1 \xfc"}, 2},
 		{lab.RunDir, lab.Name, []string{"nope"}, 2},

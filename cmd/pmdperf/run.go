@@ -55,6 +55,9 @@ Every pass of the loop is recorded. At the end, after --duration or at an interr
 pmd-perf-show of each PMD is printed, what it doesn't show (the slowest iteration,
 percentiles, the recorder's own work) and rx = tx + drops of each port.
 
+Suspicious iterations are kept with their neighborhood: --log-file and --flight-record
+write them down.
+
 With --rundir or --name it answers ovs-appctl and the other verbs of pmdperf meanwhile.
 
 Ports are "mem", in memory with a packet generator behind it, or "afpacket:IF", the
@@ -68,6 +71,7 @@ fault (page faults in the loop), block (a system call in the loop that waits), g
   pmdperf run --port afpacket:eth0 --port afpacket:eth1 --pmd-maxsleep 50us
   pmdperf run --profile scatter --flows 100000 --subtables 20 --rate 0
   pmdperf run --inject block=500us@100ms --inject reload=1ms@2s
+  pmdperf run --inject compute=2ms@500ms --log-file slow.log --flight-record slow.jsonl
   pmdperf run --duration 1m --rundir /tmp/run --name demo &
   OVS_RUNDIR=/tmp/run ovs-appctl -t demo dpif-netdev/pmd-perf-show -it 5 -ms 5
   pmdperf run --duration 3s --format json | jq '.threads[].slowest_iteration'`,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"github.com/pmdperf/pmdperf/internal/live"
@@ -59,7 +60,7 @@ func parseInterval(s string) (time.Duration, error) {
 
 func watchTop(cmd *cobra.Command, target string, interval time.Duration) error {
 	out, ok := cmd.OutOrStdout().(*os.File)
-	if !ok || !isTerminal(out) {
+	if !ok || !term.IsTerminal(out.Fd()) {
 		return errors.New("top needs a terminal: use 'pmdperf show --watch 1s' where there is none")
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())

@@ -3,6 +3,7 @@ package appctl
 import (
 	"net"
 	"sync"
+	"time"
 )
 
 // phase is what a connection is at, in the order in which connections are
@@ -19,6 +20,7 @@ const (
 // peer is one connection of a server.
 type peer struct {
 	conn    net.Conn
+	arrived time.Time
 	phase   phase
 	since   uint64 // the number of the change into this phase
 	pending int    // bytes of the reply in the making
@@ -42,6 +44,26 @@ func newPeers(maxPeers, maxPending int) *peers {
 	return &peers{maxPeers: maxPeers, maxPending: maxPending, all: map[*peer]struct{}{}}
 }
 
+// grace is how long a connection may take to send its first request, whatever else
+// comes. Without it connections that come in one burst, larger than the server takes,
+// would push out each other before any of them had the time to speak. Clients write as
+// soon as they are connected; but on a busy machine that can take some of these.
+const grace = 250 * time.Millisecond
+
+// wait returns how long a new connection has to wait before it may be added, because
+// there are too many and the one that would go has had less than its grace.
+func (ps *peers) wait(now time.Time) time.Duration {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.closed || len(ps.all) < ps.maxPeers {
+		return 0
+	}
+	if p := ps.oldest(nil, silent); p != nil {
+		return p.arrived.Add(grace).Sub(now)
+	}
+	return 0
+}
+
 // add takes in a new connection. If there are too many it closes another one
 // for it: the oldest that has never sent a request, else the one that has been
 // idle, or stuck in writing, for longest. It closes the new one and returns nil
@@ -54,7 +76,7 @@ func (ps *peers) add(conn net.Conn) *peer {
 		conn.Close()
 		return nil
 	}
-	p := &peer{conn: conn, since: ps.tick()}
+	p := &peer{conn: conn, arrived: time.Now(), since: ps.tick()}
 	ps.all[p] = struct{}{}
 	return p
 }
@@ -102,18 +124,23 @@ func (ps *peers) close() {
 // longest, sparing one. It reports whether there was any. The caller holds mu.
 func (ps *peers) evict(spared *peer, phases ...phase) bool {
 	for _, ph := range phases {
-		var victim *peer
-		for p := range ps.all {
-			if p != spared && p.phase == ph && (victim == nil || p.since < victim.since) {
-				victim = p
-			}
-		}
-		if victim != nil {
+		if victim := ps.oldest(spared, ph); victim != nil {
 			ps.drop(victim)
 			return true
 		}
 	}
 	return false
+}
+
+// oldest returns the connection that has been in a phase for longest, or nil if none
+// is in it, sparing one. The caller holds mu.
+func (ps *peers) oldest(spared *peer, ph phase) (oldest *peer) {
+	for p := range ps.all {
+		if p != spared && p.phase == ph && (oldest == nil || p.since < oldest.since) {
+			oldest = p
+		}
+	}
+	return oldest
 }
 
 func (ps *peers) drop(p *peer) {

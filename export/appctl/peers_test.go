@@ -3,6 +3,7 @@ package appctl
 import (
 	"net"
 	"testing"
+	"time"
 )
 
 // fakeConn knows whether it was closed.
@@ -88,4 +89,48 @@ func TestEviction(t *testing.T) {
 	ps.close()
 	add("l")
 	wantClosed("i", "l")
+}
+
+func TestGrace(t *testing.T) {
+	ps := newPeers(2, 100)
+	wait := func(after time.Duration) time.Duration { return ps.wait(time.Now().Add(after)) }
+	first := ps.add(&fakeConn{})
+	if got := wait(0); got > 0 {
+		t.Errorf("while there is room one waits %v", got)
+	}
+	second := ps.add(&fakeConn{})
+	if got := wait(-time.Second); got <= grace {
+		t.Errorf("when it is full one waits %v, want what the oldest has left of %v", got, grace)
+	}
+	if got := wait(grace); got > 0 {
+		t.Errorf("when the oldest had its time one waits %v", got)
+	}
+	ps.enter(first, idle, 0)
+	if got := wait(-time.Second); got <= grace {
+		t.Errorf("when the other is silent one waits %v", got)
+	}
+	ps.enter(second, idle, 0)
+	if got := wait(-time.Second); got > 0 {
+		t.Errorf("when all have spoken one waits %v", got)
+	}
+	ps.enter(second, silent, 0)
+	ps.close()
+	if got := wait(-time.Second); got > 0 {
+		t.Errorf("when it is closed one waits %v", got)
+	}
+}
+
+// TestBurst connects more clients at once than the server takes, before any of them
+// speaks: all are answered.
+func TestBurst(t *testing.T) {
+	s := serve(t, Config{MaxConns: 5})
+	var conns []*net.UnixConn
+	for range 15 {
+		conns = append(conns, rawConn(t, s))
+	}
+	for i, conn := range conns {
+		if got, want := roundTrip(t, conn), `{"id":0,"result":"x\n","error":null}`; got != want {
+			t.Fatalf("client %d: %q", i, got)
+		}
+	}
 }

@@ -51,7 +51,8 @@ type Config struct {
 
 	// MaxConns is the number of connections at one time. When one more comes, the
 	// oldest that never sent a request is closed, or else the one that has been
-	// idle for longest. The default is DefaultMaxConns.
+	// idle for longest. The new one waits until the oldest has had a quarter of a
+	// second to send its request. The default is DefaultMaxConns.
 	MaxConns int
 
 	// MaxRequest is the size of a request in bytes. A longer one closes its
@@ -246,6 +247,12 @@ func (s *Server) shutDown() error {
 
 func (s *Server) accept() {
 	const pause = 10 * time.Millisecond
+	sleep := func(d time.Duration) {
+		select {
+		case <-time.After(d):
+		case <-s.ctx.Done():
+		}
+	}
 	failing := false
 	for {
 		conn, err := s.listener.Accept()
@@ -263,14 +270,14 @@ func (s *Server) accept() {
 				s.cfg.Log.Warn("appctl: accept a connection", "error", err)
 			}
 			failing = true
-			select {
-			case <-time.After(pause):
-			case <-s.ctx.Done():
-				return
-			}
+			sleep(pause)
 			continue
 		}
 		failing = false
+		// Another may end by itself meanwhile.
+		for wait := s.peers.wait(time.Now()); wait > 0; wait = s.peers.wait(time.Now()) {
+			sleep(min(wait, pause))
+		}
 		if p := s.peers.add(conn); p != nil {
 			s.running.Go(func() { s.serve(p) })
 		}

@@ -19,12 +19,19 @@ type option struct {
 	name     string // "-it"
 	number   bool
 	min, max uint64
+	off      bool // "off" is a number too: 0
 }
 
 func plain(name string) option { return option{name: name} }
 
 func number(name string, min, max uint64) option {
 	return option{name: name, number: true, min: min, max: max}
+}
+
+// orOff lets an option with a number take "off" for 0.
+func orOff(o option) option {
+	o.off = true
+	return o
 }
 
 // arguments are what a client gave.
@@ -71,8 +78,15 @@ func (g *grammar) parse(args []string) (*arguments, error) {
 			return nil, &argumentError{o.name, o.name + " needs a number"}
 		}
 		n, err := strconv.ParseUint(args[0], 10, 64)
-		if err != nil || n < o.min || n > o.max {
-			return nil, &argumentError{o.name, fmt.Sprintf("%s %q is not a number from %d to %d", o.name, args[0], o.min, o.max)}
+		switch {
+		case o.off && args[0] == "off":
+			n = 0
+		case err != nil || n < o.min || n > o.max:
+			orOff := ""
+			if o.off {
+				orOff = " or off"
+			}
+			return nil, &argumentError{o.name, fmt.Sprintf("%s %q is not a number from %d to %d%s", o.name, args[0], o.min, o.max, orOff)}
 		}
 		a.numbers[o.name] = n
 		args = args[1:]

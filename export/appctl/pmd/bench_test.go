@@ -1,10 +1,20 @@
 package pmd
 
 import (
+	"bytes"
+	"fmt"
+	"net"
+	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pmdperf/pmdperf/perf"
+	"github.com/pmdperf/pmdperf/perf/tsc"
 )
 
 // perfShowText returns the default show as a function, to be called in process.
@@ -50,4 +60,180 @@ func BenchmarkShow(b *testing.B) {
 	for b.Loop() {
 		show()
 	}
+}
+
+// asker asks over one connection and reuses its memory, so that what a benchmark
+// shows is the server's doing.
+type asker struct {
+	conn    net.Conn
+	request []byte
+	reply   []byte
+}
+
+func dialAsker(path string, request string) (*asker, error) {
+	conn, err := net.Dial("unix", path)
+	return &asker{conn: conn, request: []byte(request), reply: make([]byte, 1<<20)}, err
+}
+
+// ask returns the reply, which is valid until the next call.
+func (a *asker) ask() ([]byte, error) {
+	if _, err := a.conn.Write(a.request); err != nil {
+		return nil, err
+	}
+	a.conn.SetReadDeadline(time.Now().Add(patience))
+	for n := 0; ; {
+		m, err := a.conn.Read(a.reply[n:])
+		if n += m; err != nil {
+			return nil, fmt.Errorf("%w after %d bytes", err, n)
+		}
+		// Texts and the JSON of our commands have no such bytes before their end.
+		if bytes.HasSuffix(a.reply[:n], []byte(`"error":null}`)) {
+			return a.reply[:n], nil
+		}
+	}
+}
+
+const askPerfShow = `{"id":0,"method":"dpif-netdev/pmd-perf-show","params":[%s]}`
+
+// BenchmarkBudget has the budgets of what readers cost a loop. See
+// docs/development.md.
+func BenchmarkBudget(b *testing.B) {
+	b.Run("1000_default_shows_a_second/percent_of_the_passes", benchShows)
+	b.Run("show_it_1000_ms_1000_over_the_socket/us_of_pause", benchPause)
+	b.Run("hostile_clients/percent_of_the_passes", benchSiege)
+}
+
+// benchShows measures how much slower a loop is while 1000 default shows a second are
+// asked for over the control socket. Slices are so long that each has several
+// garbage collections in it, which the shows cause and which are part of the cost.
+func benchShows(b *testing.B) {
+	const (
+		readers = 8
+		period  = readers * time.Millisecond
+		pairs   = 50
+		length  = 150 * time.Millisecond
+		settle  = 20 * time.Millisecond
+	)
+	l := startBusy(b, Options{Timeout: patience})
+	var on, stop atomic.Bool
+	var shows atomic.Int64
+	var asking sync.WaitGroup
+	began := time.Now()
+	for i := range readers {
+		a, err := dialAsker(l.path, fmt.Sprintf(askPerfShow, ""))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer a.conn.Close()
+		asking.Go(func() {
+			// One that is late makes up for it, unless it was very late.
+			for next := began.Add(time.Duration(i) * period / readers); !stop.Load(); next = next.Add(period) {
+				now := time.Now()
+				time.Sleep(next.Sub(now))
+				if now.Sub(next) > 100*time.Millisecond {
+					next = now
+				}
+				if !on.Load() {
+					continue
+				}
+				if _, err := a.ask(); err != nil {
+					b.Error(err)
+					return
+				}
+				shows.Add(1)
+			}
+		})
+	}
+	defer asking.Wait()
+	defer stop.Store(true)
+	var busy time.Duration
+	var switched time.Time
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	c := l.compare(b, pairs, 2*pairs, length, settle, func(now bool) {
+		if on.Load() {
+			busy += time.Since(switched)
+		}
+		switched = time.Now()
+		on.Store(now)
+	})
+	runtime.ReadMemStats(&after)
+	reportCost(b, c.slowdown(), 1)
+	b.ReportMetric(c.slowdownAtWork(), "while-running")
+	b.ReportMetric(float64(shows.Load())/busy.Seconds(), "shows/s")
+	b.ReportMetric(float64(after.NumGC-before.NumGC)/busy.Seconds(), "collections/s")
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(shows.Load()), "B/show")
+}
+
+// benchPause measures for how long the loop stands still to answer a full show, as a
+// client asks for it over the control socket. A show says how much time answers took
+// before it, so that two in a row give the pause for the first.
+//
+// The longest of many pauses is one in which another process or an interrupt had the
+// loop's core. No more than a few of a hundred are like that even on a busy machine:
+// the budget is for the 95th percentile, and the median, the 99th and the longest are
+// shown beside it.
+func benchPause(b *testing.B) {
+	const shows = 1000
+	l := startBusy(b, Options{Timeout: patience})
+	a, err := dialAsker(l.path, `{"id":0,"method":"set-options","params":["--format","json"]}`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.conn.Close()
+	if _, err := a.ask(); err != nil {
+		b.Fatal(err)
+	}
+	a.request = fmt.Appendf(nil, askPerfShow, `"-it","1000","-ms","1000"`)
+	time.Sleep(1100 * time.Millisecond) // until the history of milliseconds is full
+
+	answering := regexp.MustCompile(`"answering":{"count":(\d+),"ticks":(\d+),`)
+	var pauses []float64    // in us
+	var count, ticks uint64 // of all answers before
+	for len(pauses) < shows {
+		reply, err := a.ask()
+		if err != nil {
+			b.Fatal(err)
+		}
+		m := answering.FindSubmatch(reply)
+		if m == nil && count == 0 {
+			continue // the first
+		} else if m == nil {
+			b.Fatalf("no pauses in %.500s", reply)
+		}
+		countNow, _ := strconv.ParseUint(string(m[1]), 10, 64)
+		ticksNow, _ := strconv.ParseUint(string(m[2]), 10, 64)
+		if countNow != count+1 {
+			b.Fatalf("%d answers, want %d", countNow, count+1)
+		}
+		pauses = append(pauses, tsc.Duration(ticksNow-ticks, l.Hz()).Seconds()*1e6)
+		count, ticks = countNow, ticksNow
+	}
+	reportCost(b, quantile(pauses, 0.95), 25)
+	b.ReportMetric(quantile(pauses, 0.5), "median")
+	b.ReportMetric(quantile(pauses, 0.99), "99%")
+	b.ReportMetric(slices.Max(pauses), "longest")
+}
+
+// benchSiege measures how much slower a loop is while its server has up to 1000
+// hostile clients, 167 new ones a second.
+func benchSiege(b *testing.B) {
+	wantDescriptors(b, 2000)
+	const (
+		pairs  = 4
+		length = 3 * time.Second
+		settle = time.Second // the first 1000 come at once
+	)
+	l := startBusy(b, Options{Timeout: patience})
+	s := &siege{path: l.path, total: 1670, atOnce: 1000, hold: 6 * time.Second}
+	c := l.compare(b, pairs, 2*pairs, length, settle, s.set)
+	reportCost(b, c.slowdown(), 1)
+	b.ReportMetric(c.slowdownAtWork(), "while-running")
+	b.ReportMetric(float64(s.made.Load())/float64(len(c.with)), "connections/slice")
+}
+
+func reportCost(b *testing.B, cost, budget float64) {
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(cost, "cost")
+	b.ReportMetric(budget, "budget")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/pmdperf/pmdperf/export/appctl"
 	"github.com/pmdperf/pmdperf/perf"
+	"github.com/pmdperf/pmdperf/suspicious"
 )
 
 // Options say how the commands answer. The zero value is usable.
@@ -28,14 +30,21 @@ type Options struct {
 	// no value of their own.
 	MaxSleep time.Duration
 
+	// Events are what pmdperf/events shows. Without it there are none.
+	Events *suspicious.Reports
+
+	// Log gets a line when pmd-perf-log-set changes something, as in Open vSwitch. It
+	// may be nil.
+	Log *slog.Logger
+
 	// Timeout is how long a command waits for a PMD to answer. The default is that
 	// of perf.Recorder, a second.
 	Timeout time.Duration
 }
 
 // Commands returns the commands for the recorders of a registry, to be given to
-// appctl.Listen. What they keep, which is the settings of pmd-perf-log-set and
-// memory for snapshots, belongs to what is returned by one call.
+// appctl.Listen. What they keep, which is memory for snapshots, belongs to what is
+// returned by one call.
 func Commands(g *perf.Registry, o Options) []appctl.Command {
 	if o.Datapath == "" {
 		o.Datapath = "ovs-netdev"
@@ -66,8 +75,8 @@ func Commands(g *perf.Registry, o Options) []appctl.Command {
 type service struct {
 	Options
 	registry  *perf.Registry
-	snapshots sync.Pool // of *perf.Snapshot: fresh ones would keep the collector busy
-	logs      logs
+	snapshots sync.Pool  // of *perf.Snapshot: fresh ones would keep the collector busy
+	logSet    sync.Mutex // taken by pmd-perf-log-set
 }
 
 // command is one command.
@@ -96,6 +105,7 @@ const (
 func (s *service) commands() []command {
 	core := number(optCore, 0, math.MaxInt32)
 	options := func(os ...option) grammar { return grammar{append(os, core), ""} }
+	logOptions, ownLogOptions := logOptions()
 	with := func(word string, g grammar) grammar { return grammar{g.options, word} }
 	return []command{
 		{name: "dpif-netdev/pmd-perf-show", usage: "[-nh] [-it iter-history-len] [-ms ms-history-len] [-pmd core] [dp]",
@@ -105,15 +115,15 @@ func (s *service) commands() []command {
 		{name: "dpif-netdev/pmd-rxq-show", usage: "[-pmd core] [-secs secs] [dp]",
 			grammar: with(wordDP, options(number("-secs", 0, maxNumber))), run: rxqShow},
 		{name: "dpif-netdev/pmd-sleep-show", usage: "[dp]", grammar: grammar{word: wordDP}, run: sleepShow},
-		{name: "dpif-netdev/pmd-perf-log-set", usage: "on|off [-b before] [-a after] [-e|-ne] [-us usec] [-q qlen]", own: " [-pmd core]",
-			grammar: with("on|off", options(number("-b", 0, maxAround), number("-a", 0, maxAround),
-				plain("-e"), plain("-ne"), number("-us", 1, maxNumber), number("-q", 1, maxNumber))), run: logSet},
+		{name: "dpif-netdev/pmd-perf-log-set", usage: "on|off [-b before] [-a after] [-e|-ne] [-us usec] [-q qlen]", own: ownLogOptions,
+			grammar: with("on|off", options(logOptions...)), run: logSet},
 
 		{name: "pmdperf/percentiles", usage: "[-pmd core] [-hdr] [histogram]", grammar: with("histogram", options(plain("-hdr"))), run: percentiles},
 		{name: "pmdperf/reloads", usage: "[-pmd core]", grammar: options(), run: reloads},
 		{name: "pmdperf/packet-sizes", usage: "[-pmd core]", grammar: options(), run: packetSizes},
 		{name: "pmdperf/level", usage: "[-pmd core] [off|basic|detailed]", grammar: with("level", options()), run: level},
 		{name: "pmdperf/overhead", usage: "[-pmd core]", grammar: options(), run: overhead},
+		{name: "pmdperf/events", usage: "[-pmd core] [-n count] [event]", grammar: with("event", options(number("-n", 1, maxNumber))), run: events},
 		{name: "pmdperf/clock", usage: "", run: clock},
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/pmdperf/pmdperf/internal/need"
 	"github.com/pmdperf/pmdperf/internal/ovslab"
 	"github.com/pmdperf/pmdperf/perf"
+	"github.com/pmdperf/pmdperf/suspicious"
 )
 
 // usages are the commands as list-commands shows them. Those of Open vSwitch are the
@@ -30,6 +31,7 @@ const usages = `  dpif-netdev/pmd-perf-log-set on|off [-b before] [-a after] [-e
   dpif-netdev/pmd-stats-clear [-pmd core] [dp]
   dpif-netdev/pmd-stats-show [-pmd core] [dp]
   pmdperf/clock           
+  pmdperf/events          [-pmd core] [-n count] [event]
   pmdperf/level           [-pmd core] [off|basic|detailed]
   pmdperf/overhead        [-pmd core]
   pmdperf/packet-sizes    [-pmd core]
@@ -120,10 +122,12 @@ var calls = []struct {
 	{"dpif-netdev/pmd-sleep-show", `^Default max sleep:   50 us\npmd thread numa_id 1 core_id 1:\n  max sleep:   10 us\npmd thread numa_id 0 core_id 3:\n  max sleep:   30 us\n$`, 0},
 	{"dpif-netdev/pmd-sleep-show -pmd 1", `^unknown option "-pmd"\nUsage: ovs-appctl dpif-netdev/pmd-sleep-show \[dp\]\n$`, 2},
 	{"dpif-netdev/pmd-perf-log-set", `^core 1: off, before=5, after=5, extend=false, us_thr=250, q_thr=128\ncore 3: off, `, 0},
-	{"dpif-netdev/pmd-perf-log-set perhaps", `^"perhaps" is neither on nor off\nUsage: ovs-appctl dpif-netdev/pmd-perf-log-set on\|off .* \[-q qlen\] \[-pmd core\]\n$`, 2},
-	{"dpif-netdev/pmd-perf-log-set -us 0", `^-us "0" is not a number from 1 to 4294967295\nUsage: `, 2},
-	{"dpif-netdev/pmd-perf-log-set -b 1000", `^-b "1000" is not a number from 0 to 999\nUsage: `, 2},
-	{"dpif-netdev/pmd-perf-log-set -b 600 -a 400", `^600 iterations before and 400 after are more than 999\nUsage: `, 2},
+	{"dpif-netdev/pmd-perf-log-set perhaps", `^"perhaps" is neither on nor off\nUsage: ovs-appctl dpif-netdev/pmd-perf-log-set on\|off .* \[-q qlen\] \[-poll-gap usec\] .* \[-pmd core\]; every threshold also takes "off"\n$`, 2},
+	{"dpif-netdev/pmd-perf-log-set -us 0", `^-us "0" is not a number from 1 to 3600000000 or off\nUsage: `, 2},
+	{"dpif-netdev/pmd-perf-log-set -q -1", `^-q "-1" is not a number from 1 to 2147483647 or off\nUsage: `, 2},
+	{"dpif-netdev/pmd-perf-log-set -upcalls 9223372036854775808", `^-upcalls "9223372036854775808" is not a number from 1 to 2147483647 or off\nUsage: `, 2},
+	{"dpif-netdev/pmd-perf-log-set -b 1000", `^-b "1000" is not a number from 0 to 998\nUsage: `, 2},
+	{"dpif-netdev/pmd-perf-log-set -b 600 -a 400", `^600 iterations before and 400 after: together they must be within 0 .. 998\nUsage: `, 2},
 	{"dpif-netdev/pmd-perf-log-set -e -ne", `^-e and -ne are opposites\nUsage: `, 2},
 	{"pmdperf/percentiles", `(?s)core +histogram .*  1 +cycles_per_iteration +cycles .*  3 +cycles_per_upcall +us `, 0},
 	{"pmdperf/percentiles -pmd 1 queue_fill_per_iteration", `^ *core +histogram.*\n +1  queue_fill_per_iteration  packets .* 100 +100\n$`, 0},
@@ -138,6 +142,9 @@ var calls = []struct {
 	{"pmdperf/level", `^ *core +level +loop\n +1  detailed  running\n +3  detailed  running\n$`, 0},
 	{"pmdperf/level loud", `^unknown level "loud": use off, basic or detailed\nUsage: `, 2},
 	{"pmdperf/overhead", `(?s)^core +gap .* 1 +accounting .* 1 +own .* 3 +answering `, 0},
+	{"pmdperf/events", `^no events\n$`, 0},
+	{"pmdperf/events -n 0", `^-n "0" is not a number from 1 to 4294967295\nUsage: `, 2},
+	{"pmdperf/events nonsense", `^there is no event "nonsense" among the last 0: `, 2},
 	{"pmdperf/clock", `^source: (tsc|cntvct|monotonic)\nfrequency: \d+ Hz, (stated|measured) .*\nmeasured since start: \d+ Hz \(.* ppm\)\nprobes: none\n$`, 0},
 	{"pmdperf/clock x", `^unexpected argument "x"\nUsage: ovs-appctl pmdperf/clock\n$`, 2},
 }
@@ -145,7 +152,7 @@ var calls = []struct {
 // TestCalls runs them by our own client, in both forms, and by Open vSwitch's.
 func TestCalls(t *testing.T) {
 	t.Parallel()
-	l := start(t, Options{MaxSleep: 50e3}, perf.Detailed)
+	l := start(t, Options{MaxSleep: 50e3, Events: suspicious.NewReports(1)}, perf.Detailed)
 	l.registry.Shared().Batch(7)
 	for _, r := range l.loops { // so that there is something to show
 		await(t, "the loop has run", func() bool {
@@ -450,7 +457,7 @@ func TestStalled(t *testing.T) {
 	note := regexp.MustCompile(`(?m)^note: PMD on core 3 is not shown: pmd-c03/id:11: no iteration completed for [\dhms.]+$`)
 	await(t, "the loop stands still", func() bool { return note.MatchString(l.call(t, "dpif-netdev/pmd-stats-show")) })
 	for _, c := range Commands(l.registry, Options{}) {
-		if strings.HasSuffix(c.Name, "-clear") || strings.HasSuffix(c.Name, "-set") || c.Name == "pmdperf/clock" {
+		if strings.HasSuffix(c.Name, "-clear") || strings.HasSuffix(c.Name, "-set") || c.Name == "pmdperf/clock" || c.Name == "pmdperf/events" {
 			continue
 		}
 		text := l.call(t, c.Name)
@@ -488,11 +495,15 @@ func TestStalled(t *testing.T) {
 	if got := l.call(t, "pmdperf/level"); !strings.Contains(got, "1  basic  running\n") {
 		t.Error(got)
 	}
-	if got := l.call(t, "dpif-netdev/pmd-perf-log-set"); !strings.Contains(got, "core 1: on,") || !strings.Contains(got, "core 3: off,") {
+	const logSet = "dpif-netdev/pmd-perf-log-set"
+	if got := l.call(t, logSet); !strings.Contains(got, "core 1: on,") || !note.MatchString(got) {
 		t.Error(got)
 	}
 	l.loops[0].stall.Store(false)
 	await(t, "the loop goes on", func() bool { return !note.MatchString(l.call(t, "dpif-netdev/pmd-stats-show")) })
+	if got := l.call(t, logSet); !strings.Contains(got, "core 1: on,") || !strings.Contains(got, "core 3: off,") {
+		t.Error(got)
+	}
 }
 
 func TestLevel(t *testing.T) {

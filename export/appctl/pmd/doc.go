@@ -20,8 +20,20 @@
 // says what would make sense, where the original ignores it. A clear is done when
 // its answer is there, so that a show after it shows nothing older.
 //
-// pmd-perf-log-set keeps its settings for each PMD (-pmd core) and shows them. An
-// option that is not given stays as it is; without arguments it only shows.
+// pmd-perf-log-set sets what is suspicious for each PMD (-pmd core) and shows it. An
+// option that is not given stays as it is; without arguments it only shows. Switched on
+// while a PMD's level is lower, it raises that to detailed and says so. Besides the
+// options of Open vSwitch there are
+//
+//	-poll-gap usec            an iteration and its sleep took longer
+//	-gap usec                 the time before the iteration that belongs to none was longer
+//	-cycles-per-packet cycles packets took more on average
+//	-upcalls count            there were more in an iteration
+//	-cycles-per-upcall cycles upcalls took more on average
+//	-full-batches count       so many full rx batches, in iterations that follow each other
+//	-drops count              so many packets were dropped in an iteration
+//
+// Every threshold, -us and -q included, also takes "off".
 //
 // # Commands of our own
 //
@@ -30,6 +42,7 @@
 //	pmdperf/packet-sizes  packets by size, of every queue
 //	pmdperf/level         how much is recorded, get and set
 //	pmdperf/overhead      what the recorder itself took of the time
+//	pmdperf/events        the last suspicious iterations, and one with all around it
 //	pmdperf/clock         where ticks come from, and which probes run
 //
 // With -hdr, pmdperf/percentiles prints one histogram of one PMD in HdrHistogram's

@@ -2,54 +2,116 @@ package pmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
+	"math"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/pmdperf/pmdperf/history"
 	"github.com/pmdperf/pmdperf/perf"
+	"github.com/pmdperf/pmdperf/suspicious"
 )
 
-// logSettings say which iterations of a PMD are suspicious and how much of what
-// is around one is reported. It is a plain value.
-type logSettings struct {
-	On     bool `json:"on"`
-	Before int  `json:"before"` // iterations before the suspicious one
-	After  int  `json:"after"`  // and after it
-	Extend bool `json:"extend"` // another suspicious one in that range extends it
+// maxAround is how many iterations may be reported besides the suspicious one.
+const maxAround = suspicious.MaxRecords - 1
 
-	// Thresholds: an iteration is suspicious that takes longer, and one that finds
-	// an rx queue at least so full.
-	Duration  time.Duration `json:"-"`
-	QueueFill uint64        `json:"queue_fill"`
+// threshold is an option of pmd-perf-log-set that says from when on an iteration is
+// suspicious.
+type threshold struct {
+	option string
+	what   string // follows the option, in the usage
+	name   string // in the text and the JSON
+	max    uint64
+	at     func(*suspicious.Limits) any // *time.Duration, *int or *uint64; zero is no threshold
 }
 
-// maxAround is how many iterations may be reported besides the suspicious one: with
-// it they are a whole history.
-const maxAround = history.Shown - 1
+// Options that Open vSwitch has too; the others are shown only where they are set.
+const (
+	optMicros    = "-us"
+	optQueueFill = "-q"
+)
 
-// defaultLogSettings are those of Open vSwitch.
-func defaultLogSettings() logSettings {
-	return logSettings{Before: 5, After: 5, Duration: 250 * time.Microsecond, QueueFill: 128}
+// thresholds returns all. The highest values are those that suspicious.Settings takes.
+func thresholds() []threshold {
+	const longest = uint64(time.Hour / time.Microsecond)
+	type limits = suspicious.Limits
+	return []threshold{
+		{optMicros, "usec", "us_thr", longest, func(l *limits) any { return &l.Iteration }},
+		{optQueueFill, "qlen", "q_thr", math.MaxInt32, func(l *limits) any { return &l.QueueFill }},
+		{"-poll-gap", "usec", "poll_gap_us_thr", longest, func(l *limits) any { return &l.PollGap }},
+		{"-gap", "usec", "gap_us_thr", longest, func(l *limits) any { return &l.Gap }},
+		{"-cycles-per-packet", "cycles", "cycles_per_packet_thr", math.MaxInt32, func(l *limits) any { return &l.CyclesPerPacket }},
+		{"-upcalls", "count", "upcalls_thr", math.MaxInt32, func(l *limits) any { return &l.Upcalls }},
+		{"-cycles-per-upcall", "cycles", "cycles_per_upcall_thr", math.MaxInt32, func(l *limits) any { return &l.CyclesPerUpcall }},
+		{"-full-batches", "count", "full_batches_thr", math.MaxInt32, func(l *limits) any { return &l.FullBatches }},
+		{"-drops", "count", "drops_thr", math.MaxInt32, func(l *limits) any { return &l.Drops }},
+	}
 }
 
-// String returns the settings as Open vSwitch logs them.
-func (s logSettings) String() string {
+// get returns the threshold in the unit of the option, 0 for none.
+func (t *threshold) get(l *suspicious.Limits) uint64 {
+	switch p := t.at(l).(type) {
+	case *time.Duration:
+		return uint64(p.Microseconds())
+	case *int:
+		return uint64(*p)
+	case *uint64:
+		return *p
+	}
+	return 0
+}
+
+func (t *threshold) set(l *suspicious.Limits, n uint64) {
+	switch p := t.at(l).(type) {
+	case *time.Duration:
+		*p = time.Duration(n) * time.Microsecond
+	case *int:
+		*p = int(n)
+	case *uint64:
+		*p = n
+	}
+}
+
+// logOptions are the options of pmd-perf-log-set, and the part of its usage that Open
+// vSwitch doesn't have.
+func logOptions() (os []option, own string) {
+	os = []option{number("-b", 0, maxAround), number("-a", 0, maxAround), plain("-e"), plain("-ne")}
+	for _, t := range thresholds() {
+		os = append(os, orOff(number(t.option, 1, t.max)))
+		if t.option != optMicros && t.option != optQueueFill {
+			own += fmt.Sprintf(" [%s %s]", t.option, t.what)
+		}
+	}
+	return os, own + " [" + optCore + " core]; every threshold also takes \"off\""
+}
+
+// logText returns settings as Open vSwitch logs them, with thresholds that it doesn't
+// have at the end.
+func logText(s *suspicious.Settings) string {
 	state := "off"
 	if s.On {
 		state = "on"
 	}
-	return fmt.Sprintf("%s, before=%d, after=%d, extend=%t, us_thr=%d, q_thr=%d",
-		state, s.Before, s.After, s.Extend, s.Duration.Microseconds(), s.QueueFill)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, before=%d, after=%d, extend=%t", state, s.Before, s.After, s.Extend)
+	for _, t := range thresholds() {
+		n := t.get(&s.Limits)
+		switch {
+		case n != 0:
+			fmt.Fprintf(&b, ", %s=%d", t.name, n)
+		case t.option == optMicros || t.option == optQueueFill:
+			fmt.Fprintf(&b, ", %s=off", t.name)
+		}
+	}
+	return b.String()
 }
 
-// with returns the settings with the changes that a client wants.
-func (s logSettings) with(a *arguments) (logSettings, error) {
+// changeLog makes the changes to s that a client wants.
+func changeLog(s *suspicious.Settings, a *arguments) error {
 	if a.hasWord {
 		if a.word != "on" && a.word != "off" {
-			return s, &argumentError{text: fmt.Sprintf("%q is neither on nor off", a.word)}
+			return &argumentError{text: fmt.Sprintf("%q is neither on nor off", a.word)}
 		}
 		s.On = a.word == "on"
 	}
@@ -59,129 +121,135 @@ func (s logSettings) with(a *arguments) (logSettings, error) {
 	if n, ok := a.numbers["-a"]; ok {
 		s.After = int(n)
 	}
-	if s.Before+s.After > maxAround {
-		return s, &argumentError{text: fmt.Sprintf("%d iterations before and %d after are more than %d", s.Before, s.After, maxAround)}
-	}
 	if a.flags["-e"] && a.flags["-ne"] {
-		return s, &argumentError{text: "-e and -ne are opposites"}
+		return &argumentError{text: "-e and -ne are opposites"}
 	}
 	if a.flags["-e"] || a.flags["-ne"] {
 		s.Extend = a.flags["-e"]
 	}
-	if n, ok := a.numbers["-us"]; ok {
-		s.Duration = time.Duration(n) * time.Microsecond
-	}
-	if n, ok := a.numbers["-q"]; ok {
-		s.QueueFill = n
-	}
-	return s, nil
-}
-
-// logs keeps the settings of PMDs that were ever set. Any goroutine may use it.
-type logs struct {
-	mu sync.Mutex
-	of map[*perf.Recorder]logSettings
-}
-
-// get returns the settings of a PMD.
-func (l *logs) get(r *perf.Recorder) logSettings {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s, ok := l.of[r]; ok {
-		return s
-	}
-	return defaultLogSettings()
-}
-
-// change makes the changes that a client wants to the settings of a PMD, and returns
-// what they are then.
-func (l *logs) change(r *perf.Recorder, a *arguments) (logSettings, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s, ok := l.of[r]
-	if !ok {
-		s = defaultLogSettings()
-	}
-	s, err := s.with(a)
-	if err != nil {
-		return s, err
-	}
-	if l.of == nil {
-		l.of = make(map[*perf.Recorder]logSettings)
-	}
-	l.of[r] = s
-	return s, nil
-}
-
-// keep forgets all PMDs but those.
-func (l *logs) keep(rs []*perf.Recorder) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for r := range l.of {
-		if !slices.Contains(rs, r) {
-			delete(l.of, r)
+	for _, t := range thresholds() {
+		if n, ok := a.numbers[t.option]; ok {
+			t.set(&s.Limits, n)
 		}
 	}
+	if err := s.Check(); err != nil {
+		return &argumentError{text: err.Error()}
+	}
+	return nil
 }
 
 // logAnswer is what pmd-perf-log-set answers.
 type logAnswer struct {
 	Threads []logThread `json:"threads"`
+	remarks
 }
 
 type logThread struct {
 	identity
-	logSettings
-	Micros int64 `json:"us"`
+	On     bool `json:"on"`
+	Before int  `json:"before"` // iterations before the suspicious one
+	After  int  `json:"after"`  // and after it
+	Extend bool `json:"extend"` // another suspicious one in that range extends it
+	// Thresholds are those that there are, by name.
+	Thresholds map[string]uint64 `json:"thresholds"`
 	// Raised is the level that logging found too low and raised to detailed.
 	Raised string `json:"level_raised_from,omitempty"`
+
+	text string
 }
 
-func (l logAnswer) json() any { return l }
+func newLogThread(id identity, s *suspicious.Settings) logThread {
+	t := logThread{identity: id, On: s.On, Before: s.Before, After: s.After, Extend: s.Extend,
+		Thresholds: map[string]uint64{}, text: logText(s)}
+	for _, thr := range thresholds() {
+		if n := thr.get(&s.Limits); n != 0 {
+			t.Thresholds[thr.name] = n
+		}
+	}
+	return t
+}
 
-func (l logAnswer) text() string {
+func (l *logAnswer) json() any { return l }
+
+func (l *logAnswer) text() string {
 	var b strings.Builder
 	for _, t := range l.Threads {
-		fmt.Fprintf(&b, "core %d: %v\n", t.Core, t.logSettings)
+		fmt.Fprintf(&b, "core %d: %s\n", t.Core, t.text)
 		if t.Raised != "" {
 			fmt.Fprintf(&b, "core %d: level raised from %s to %s\n", t.Core, t.Raised, perf.Detailed)
 		}
 	}
-	return b.String()
+	return b.String() + l.lines()
 }
 
 func logSet(ctx context.Context, c *call) (answer, error) {
-	c.logs.keep(c.registry.Recorders())
+	a := &logAnswer{Threads: []logThread{}}
+	if !c.hasWord && !c.changes() {
+		if err := c.look(ctx, perf.Want{}); err != nil {
+			return nil, err
+		}
+		for _, s := range c.snaps {
+			a.Threads = append(a.Threads, newLogThread(identity{s.Name, s.Core, s.NUMA}, &s.Suspicion))
+		}
+		a.remarks = c.remarks
+		return a, nil
+	}
+
+	// Of two clients at once each keeps what the other changed.
+	c.logSet.Lock()
+	defer c.logSet.Unlock()
+	type state struct {
+		known    bool
+		settings suspicious.Settings
+		level    perf.Level
+	}
+	states := make([]state, len(c.pmds))
+	const failed = "not set"
+	err := c.change(ctx, failed, func(ctx context.Context, i int, r *perf.Recorder) error {
+		s := c.snapshots.Get().(*perf.Snapshot)
+		defer c.snapshots.Put(s)
+		err := r.Snapshot(ctx, perf.Want{}, s)
+		states[i] = state{err == nil, s.Suspicion, s.Level}
+		return err
+	})
 	// What makes no sense for one of the PMDs must not change the others.
-	for _, r := range c.pmds {
-		if _, err := c.logs.get(r).with(c.arguments); err != nil {
+	for i := range states {
+		if err := changeLog(&states[i].settings, c.arguments); states[i].known && err != nil {
 			return nil, err
 		}
 	}
 	threads := make([]logThread, len(c.pmds))
-	err := c.change(ctx, "not set", func(ctx context.Context, i int, r *perf.Recorder) error {
-		t := &threads[i]
-		t.identity = identify(r)
-		var err error
-		if c.word == "on" {
-			if t.Raised, err = c.raise(ctx, r); err != nil {
+	err = errors.Join(err, c.change(ctx, failed, func(ctx context.Context, i int, r *perf.Recorder) error {
+		s := &states[i]
+		if !s.known {
+			return nil // as said already
+		}
+		threads[i] = newLogThread(identify(r), &s.settings)
+		// Below level detailed much is not recorded that could be suspicious, and at level
+		// off nothing is.
+		if c.word == "on" && s.level != perf.Detailed {
+			if err := r.SetLevel(ctx, perf.Detailed); err != nil {
 				return err
 			}
+			threads[i].Raised = s.level.String()
 		}
-		t.logSettings, err = c.logs.change(r, c.arguments)
-		t.Micros = t.Duration.Microseconds()
-		return err
-	})
-	return logAnswer{threads}, err
+		if err := r.SetSuspicion(ctx, s.settings); err != nil {
+			return err
+		}
+		if c.Log != nil {
+			c.Log.LogAttrs(ctx, slog.LevelInfo, "pmd-perf-log-set: "+threads[i].text, slog.String("pmd", r.Name()))
+		}
+		return nil
+	}))
+	a.Threads = threads
+	return a, err
 }
 
-// raise makes a PMD record in detail, without which nothing would ever be found
-// suspicious. It returns the name of the level before if that was another.
-func (c *call) raise(ctx context.Context, r *perf.Recorder) (from string, err error) {
-	s := c.snapshots.Get().(*perf.Snapshot)
-	defer c.snapshots.Put(s)
-	if err := r.Snapshot(ctx, perf.Want{}, s); err != nil || s.Level == perf.Detailed {
-		return "", err
+// changes reports whether there is an option that changes something.
+func (c *call) changes() bool {
+	n := len(c.numbers) + len(c.flags)
+	if _, ok := c.core(); ok {
+		n--
 	}
-	return s.Level.String(), r.SetLevel(ctx, perf.Detailed)
+	return n > 0
 }

@@ -16,7 +16,10 @@ import (
 	"github.com/pmdperf/pmdperf/perf"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	beginUninterrupted()
+	goleak.VerifyTestMain(m)
+}
 
 // patience bounds waits that only a defect makes long.
 const patience = 60 * time.Second
