@@ -216,11 +216,16 @@ func (f *runFlags) forward(cmd *cobra.Command, cfg dataplane.Config) (err error)
 		return watch.finish()
 	}
 	defer func() { err = errors.Join(err, finish()) }()
-	end, err := f.serve.serve(cfg, watch.events, stop)
-	if err != nil {
+	// Nobody is answered before there are PMDs to show.
+	end := func() error { return nil }
+	defer func() { err = errors.Join(err, end()) }()
+	cfg.Opened = func() error {
+		e, err := f.serve.serve(cfg, watch.events, stop)
+		if err == nil {
+			end = e
+		}
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
 	progress := newProgress(cmd.ErrOrStderr(), cfg.Duration)
 	cfg.Progress = progress.show
 	result, err := dataplane.Run(ctx, cfg)

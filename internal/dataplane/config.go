@@ -61,6 +61,10 @@ type Config struct {
 	// Warn gets one-line messages about what makes measurements worse. It may be nil.
 	Warn func(string)
 
+	// Opened is called by Run when everything is open and the recorders are in the
+	// registry, before the first pass. An error ends the run. It may be nil.
+	Opened func() error
+
 	// Progress gets what was done so far once a second, on a goroutine of the
 	// forwarder. It may be nil.
 	Progress func(Result)

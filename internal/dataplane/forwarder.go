@@ -44,6 +44,12 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if cfg.Opened != nil {
+		if err := cfg.Opened(); err != nil {
+			f.Stop()
+			return Result{}, err
+		}
+	}
 	if err := f.Start(); err != nil {
 		return Result{}, err
 	}
