@@ -15,6 +15,8 @@ const (
 // SmallMax. The zero value is empty and ready.
 type Small struct {
 	counts [smallExact + smallTail]uint64
+	// All values below 1024, or-ed: none is larger than this.
+	bits uint64
 	// Of the values from 1024 on only; those below are known from their counts.
 	tailSum uint64
 	tailMax uint64
@@ -24,6 +26,7 @@ type Small struct {
 func (s *Small) Add(v uint64) {
 	if v < smallExact {
 		s.counts[v]++
+		s.bits |= v
 	} else {
 		s.addTail(v)
 	}
@@ -41,13 +44,16 @@ func (s *Small) AddZeros(n uint64) { s.counts[0] += n }
 
 // AddAll counts all of vs.
 func (s *Small) AddAll(vs []uint64) {
+	var bits uint64
 	for _, v := range vs {
 		if v < smallExact {
 			s.counts[v]++
+			bits |= v
 		} else {
 			s.addTail(v)
 		}
 	}
+	s.bits |= bits
 }
 
 // smallIndex returns the bucket of v.
@@ -120,17 +126,31 @@ func (s *Small) Bins(w Walls) Bins {
 	return b
 }
 
-// CopyTo makes dst equal to s.
-func (s *Small) CopyTo(dst *Small) { *dst = *s }
+// CopyTo makes dst equal to s, touching only what either may have written.
+func (s *Small) CopyTo(dst *Small) {
+	n := max(s.bits, dst.bits) + 1
+	copy(dst.counts[:n], s.counts[:n])
+	if s.tailMax != 0 || dst.tailMax != 0 {
+		copy(dst.counts[smallExact:], s.counts[smallExact:])
+	}
+	dst.bits, dst.tailSum, dst.tailMax = s.bits, s.tailSum, s.tailMax
+}
 
-// Reset empties s.
-func (s *Small) Reset() { *s = Small{} }
+// Reset empties s, touching only what it may have written.
+func (s *Small) Reset() {
+	clear(s.counts[:s.bits+1])
+	if s.tailMax != 0 {
+		clear(s.counts[smallExact:])
+	}
+	s.bits, s.tailSum, s.tailMax = 0, 0, 0
+}
 
 // Merge adds the values of t to s.
 func (s *Small) Merge(t *Small) {
 	for i, n := range &t.counts {
 		s.counts[i] += n
 	}
+	s.bits |= t.bits
 	s.tailSum += t.tailSum
 	s.tailMax = max(s.tailMax, t.tailMax)
 }
