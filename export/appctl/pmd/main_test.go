@@ -71,6 +71,9 @@ func start(t testing.TB, o Options, level perf.Level) *lab {
 		}
 		running.Wait()
 	})
+	for _, p := range l.loops {
+		await(t, "the loop runs", func() bool { return p.State() == perf.Running })
+	}
 
 	// t.TempDir is too long for the path of a socket when test names are.
 	var err error
