@@ -172,11 +172,6 @@ func TestAllocs(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	logs := samples(f)
-	short := strings.Join(strings.SplitAfter(logs["two-pmds"], "\n")[:16], "")
-	for _, m := range manglings() {
-		f.Add([]byte(m.do(short)))
-	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r := NewReader(bytes.NewReader(text))
 		lines := bytes.Count(text, []byte("\n")) + 1

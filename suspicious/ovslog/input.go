@@ -14,7 +14,8 @@ import (
 const (
 	// maxLine is how much of a line is looked at. A table of 1000 rows whose line
 	// ends became "\n" is 115 kB long.
-	maxLine = 1 << 20
+	maxLine   = 1 << 20
+	minBuffer = 1 << 16
 	// maxLayers is how many times the whole input may be compressed or encoded.
 	maxLayers = 4
 	sniffed   = 1024 // bytes, enough to know UTF-16 without its mark
@@ -141,7 +142,7 @@ func (u *utf16Reader) unit() (rune, error) {
 	return rune(u.order.Uint16(b[:])), nil
 }
 
-// lines cuts the input into lines in a buffer of fixed size.
+// lines cuts the input into lines in a buffer that grows up to maxLine.
 type lines struct {
 	r          io.Reader
 	buf        []byte
@@ -154,7 +155,7 @@ type lines struct {
 }
 
 func newLines(r io.Reader) *lines {
-	return &lines{r: r, buf: make([]byte, maxLine)}
+	return &lines{r: r, buf: make([]byte, minBuffer)}
 }
 
 // fill reads more and reports whether it could.
@@ -167,7 +168,10 @@ func (l *lines) fill() bool {
 		l.start = 0
 	}
 	if l.end == len(l.buf) {
-		return false
+		if len(l.buf) >= maxLine {
+			return false
+		}
+		l.buf = append(l.buf, make([]byte, len(l.buf))...)
 	}
 	for range 100 {
 		n, err := l.r.Read(l.buf[l.end:])
@@ -186,9 +190,9 @@ func (l *lines) fill() bool {
 	return false
 }
 
-// peek returns the beginning of the input, as much as one read gives at least.
+// peek returns the beginning of the input.
 func (l *lines) peek() []byte {
-	for l.end < len(l.buf)/4 && l.fill() {
+	for l.end < minBuffer && l.fill() {
 	}
 	return l.buf[l.start:l.end]
 }

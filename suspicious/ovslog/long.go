@@ -51,7 +51,7 @@ func (r *Reader) text(s []byte) (all bool) {
 			return true
 		}
 	}
-	if len(r.pieces) > 0 && (begins || r.enough(body)) {
+	if len(r.pieces) > 0 && (begins || !r.goesOn && r.enough(body)) {
 		r.endPieces()
 	}
 	if !wordy(s) || !part && parted && r.take(s, body, false) {
@@ -240,7 +240,10 @@ func cutContainer(s []byte) (rest []byte, ok bool) {
 			if len(rest) == 0 || rest[0] != 'F' && rest[0] != 'P' || len(rest) > 1 && rest[1] != ' ' || bytes.IndexByte(before, '{') >= 0 {
 				continue
 			}
-			if hasStamp(before) {
+			if bytes.Contains(before, []byte(`\n`)) || bytes.Contains(before, []byte("#012")) {
+				continue // before the second line of several that were made one
+			}
+			if _, stamp := splitStamp(before); len(stamp) > 0 && bytes.HasSuffix(before, stamp) {
 				return rest, true
 			}
 		}
@@ -346,7 +349,7 @@ func (r *Reader) take(s, body []byte, joined bool) bool {
 	if !joined && len(r.pieces) == 0 && isHeading(body) { // its second half
 		return true
 	}
-	if row, ok := r.parse(s, body, joined); ok && !r.goesOn() && (!joined || !r.loose || r.fits(&row)) {
+	if row, ok := r.parse(s, body, joined); ok && !r.goesOn && (!joined || !r.loose || r.fits(&row)) {
 		r.done(joined)
 		r.row(&row, r.lineOf(joined))
 		return true
@@ -368,13 +371,6 @@ func (r *Reader) take(s, body []byte, joined bool) bool {
 	r.done(joined)
 	r.say(&v, nil, false, false)
 	return true
-}
-
-// goesOn reports whether the line under way was cut in or after a number, which may
-// have more digits then.
-func (r *Reader) goesOn() bool {
-	n := len(r.raw)
-	return r.width > 0 && n == r.width && isDigit(r.raw[n-1])
 }
 
 // done ends the pieces that precede a whole line, unless it is made of them.
@@ -454,7 +450,8 @@ func isHeading(b []byte) bool {
 	const names = "iter cycles packets cycles/pkt pkts/batch vhost qlen upcalls cycles/upcall"
 	b = bytes.TrimRight(b, " |/*\\\",}")
 	s := bytes.Join(bytes.Fields(b), []byte(" "))
-	return len(s) > 0 && bytes.Contains([]byte(names), s)
+	const least = 5 // letters of the second half of a wrapped heading, to be sure
+	return len(s) >= least && bytes.Contains([]byte(names), s)
 }
 
 // parse reads a row with whatever stands before it.

@@ -269,6 +269,9 @@ func excerpts(t testing.TB) map[string]string {
 
 func TestManglings(t *testing.T) {
 	logs := samples(t)
+	if !need.Long() {
+		logs = excerpts(t)
+	}
 	for _, m := range manglings() {
 		t.Run(m.name, func(t *testing.T) {
 			for _, name := range names(logs) {
@@ -283,12 +286,13 @@ func TestManglings(t *testing.T) {
 	}
 }
 
-// TestPairs does everything after everything else.
+// TestPairs does everything after everything else: to beginnings of all samples in
+// the long version, to that of one in the short.
 func TestPairs(t *testing.T) {
 	logs := excerpts(t)
 	if !need.Long() {
 		for _, name := range names(logs) {
-			if name != "two-pmds" && name != "g03" {
+			if name != "two-pmds" {
 				delete(logs, name)
 			}
 		}
@@ -300,6 +304,12 @@ func TestPairs(t *testing.T) {
 			}
 			if a.name == "cri-parts" && (b.name == "newest-first" || b.name == "no-prefix" || strings.HasPrefix(b.name, "wrap") || strings.HasSuffix(b.name, "escapes")) {
 				continue // a runtime cuts lines after all else
+			}
+			if a.name == "quoted-printable" && b.name == "unindented" {
+				continue // takes blanks out of the middle of lines
+			}
+			if a.name == "cri" && b.name == "cri-parts" {
+				continue // one or the other
 			}
 			if a.last && b.name != "gzip" || a.name == b.name {
 				continue

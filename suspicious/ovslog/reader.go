@@ -59,13 +59,16 @@ type Reader struct {
 	rowPrefix []byte   // what stood before the last heading
 	body      []byte   // of the last line that took the long way
 	raw       []byte   // the line under way as it is in the input
+	goesOn    bool     // its end is no end of a line
 	inner     bool     // it is not the first of several that were one
 	tail      []byte   // the end of the last line that took the long way
 	pieces    [][]byte // of a line that isn't whole yet
 	rawPieces [][]byte // the same as they are in the input
 	piecesAt  int      // its line
 	folds     bool     // quoted-printable is what was done to the text last
-	folded    []byte   // parts of a line before a "=" at the end
+	wraps     bool     // every line of the greatest width goes on in the next
+	folding   bool     // the line under way is such a one
+	folded    []byte   // its parts
 	soft      bool     // no blank was lost where it was parted
 	loose     bool     // what is put together has a blank where a number may go on
 	doubled   bool     // most lines are there twice
@@ -110,6 +113,10 @@ func (r *Reader) Records() iter.Seq[Record] {
 			}
 			r.line(line)
 		}
+		if r.folding { // the end is missing
+			r.folds, r.wraps = false, false
+			r.line(r.folded)
+		}
 		r.endPieces()
 		r.flush()
 		r.err = r.in.err
@@ -143,6 +150,11 @@ func (r *Reader) lost(line int, text []byte) {
 // line takes a line: the short way if it is as Open vSwitch wrote it.
 func (r *Reader) line(b []byte) {
 	r.stats.Lines = r.in.number
+	if r.folds || r.wraps {
+		if b = r.fold(b); b == nil {
+			return
+		}
+	}
 	switch {
 	case len(b) == rowLen && b[0] == ' ':
 		if row, ok := parseRow(b); ok {
@@ -164,16 +176,6 @@ func (r *Reader) line(b []byte) {
 	if len(b) == 0 {
 		return
 	}
-	if r.folds {
-		if part, ok := bytes.CutSuffix(b, []byte("=")); ok && len(r.folded) < maxLine {
-			r.folded = append(r.folded, part...)
-			return
-		}
-		if len(r.folded) > 0 {
-			b = append(r.folded, b...)
-			defer func() { r.folded = r.folded[:0] }()
-		}
-	}
 	// Here too, as the parts may end within a character.
 	if text, part, ok := r.container(b); ok {
 		r.part = part
@@ -181,6 +183,25 @@ func (r *Reader) line(b []byte) {
 		r.tail = append(r.tail[:0], text[max(0, len(text)-len("#012")):]...)
 		r.split(text)
 	}
+}
+
+// fold puts the parts of a line together of which it is known that they are parts. It
+// returns nil if the line goes on.
+func (r *Reader) fold(b []byte) []byte {
+	if !r.folding {
+		r.folded = r.folded[:0]
+	}
+	b = bytes.TrimRight(b, "\r")
+	part, goesOn := b, r.wraps && len(b) == r.width
+	if r.folds {
+		part, goesOn = bytes.CutSuffix(b, []byte("="))
+	}
+	r.folding = goesOn && len(r.folded) < maxLine
+	r.folded = append(r.folded, part...)
+	if r.folding {
+		return nil
+	}
+	return r.folded
 }
 
 // cutEscape cuts off the second half of a line end's escape that was wrapped.
@@ -204,6 +225,8 @@ func (r *Reader) split(raw []byte) {
 			break
 		}
 	}
+	// A number at the end of a line of the greatest width may go on in the next.
+	goesOn := r.width > 0 && len(raw) == r.width && isDigit(raw[len(raw)-1])
 	text := clean(raw, r.quoted)
 	r.raw, r.inner = raw, false
 	for len(text) > 0 && !r.stopped {
@@ -211,6 +234,7 @@ func (r *Reader) split(raw []byte) {
 		if more || len(s) < len(text) {
 			r.raw = s
 		}
+		r.goesOn = goesOn && len(rest) == 0
 		if r.text(s) {
 			return
 		}

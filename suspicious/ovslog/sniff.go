@@ -22,6 +22,8 @@ func (r *Reader) sniff(head []byte) {
 	if down > 2*up {
 		r.order = newestFirst
 	}
+	// HTML is that narrow only if it was wrapped after it was made.
+	r.wraps = r.width > 0 && bytes.Contains(head, []byte("&nbsp;"))
 	const folded = 76 // RFC 2045
 	r.folds = r.quoted && !r.doubled && width <= folded && r.order != newestFirst
 }
@@ -46,15 +48,15 @@ func (r *Reader) sniffLines(head []byte) (width int) {
 	return width
 }
 
-// stampSteps counts how often the times of warnings rise and fall.
+// stampSteps counts how often the times of messages rise and fall.
 func stampSteps(head []byte) (up, down int) {
 	var last time.Time
 	for {
-		i := bytes.Index(head, []byte("|WARN|"))
+		i := bytes.Index(head, []byte("pmd_perf"))
 		if i < 0 {
 			return up, down
 		}
-		// The stamp stands before "|number|module".
+		// The stamp stands before the number before it.
 		const reach = 120
 		_, stamp := splitStamp(head[max(0, i-reach):i])
 		if t, _, ok := parseStamp(stamp); ok {
@@ -68,7 +70,7 @@ func stampSteps(head []byte) (up, down int) {
 			}
 			last = t
 		}
-		head = head[i+len("|WARN|"):]
+		head = head[i+len("pmd_perf"):]
 	}
 }
 
