@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/pmdperf/pmdperf/internal/need"
 )
 
 // repeat reads text n times.
@@ -53,11 +55,14 @@ func TestHostile(t *testing.T) {
 		"parts":       strings.Repeat("2026-11-30T14:49:54Z stderr P "+strings.Repeat("y", 5000)+"\n", 12),
 	} {
 		t.Run(name, func(t *testing.T) {
-			const mb = 100
-			n := mb << 20 / len(text)
-			if testing.Short() || name != "letters" && name != "digits" {
-				n /= 10
+			mb := 4
+			switch {
+			case need.Long():
+				mb = 100
+			case name == "letters":
+				mb = 20
 			}
+			n := mb << 20 / len(text)
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
@@ -89,11 +94,11 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestBomb unpacks 200 MB of zeros.
+// TestBomb unpacks 50 MB of zeros.
 func TestBomb(t *testing.T) {
 	var b bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	io.Copy(w, &repeat{text: string(make([]byte, 1<<20)), n: 200})
+	io.Copy(w, &repeat{text: string(make([]byte, 1<<20)), n: 50})
 	w.Close()
 	r := NewReader(&b)
 	for range r.Records() {

@@ -75,11 +75,13 @@ func (r *Reader) thread(name []byte) *thread {
 	if len(r.threads) >= maxThreads {
 		r.flush()
 		clear(r.threads)
+		r.all = nil
 		r.current, r.above = nil, nil
 	}
 	t := &thread{name: string(name)}
 	t.core = Core(t.name)
 	r.threads[t.name] = t
+	r.all = append(r.all, t)
 	return t
 }
 
@@ -152,7 +154,7 @@ func (r *Reader) waiting(t *thread, iteration uint64) (*table, int) {
 			return t.waiting, i
 		}
 	}
-	for _, other := range r.threads {
+	for _, other := range r.all {
 		if tab := other.waiting; tab != nil && (other.name == "" || tab.guessed) {
 			if i := tab.find(iteration); i >= 0 {
 				return tab, i
@@ -273,7 +275,7 @@ func (r *Reader) heading() {
 // row takes a row. Most go under the one before. A row of zeros is none: a place in
 // the thread's history that nothing was written to yet.
 func (r *Reader) row(row *Row, line int) {
-	if *row == (Row{}) {
+	if row.Cycles == 0 && *row == (Row{}) {
 		r.stats.Unfilled++
 		return
 	}
@@ -325,7 +327,7 @@ func (r *Reader) fits(row *Row) bool {
 		}
 		any = true
 	}
-	for _, t := range r.threads {
+	for _, t := range r.all {
 		for i := range t.pending {
 			if apart(t.pending[i].Iteration, row.Iteration) <= window {
 				return true
@@ -496,17 +498,7 @@ func (r *Reader) flush() {
 	for len(r.open) > 0 {
 		r.close(r.open[0])
 	}
-	var all []*thread
-	for _, t := range r.threads {
-		all = append(all, t)
-	}
-	slices.SortFunc(all, func(a, b *thread) int {
-		if a.name < b.name {
-			return -1
-		}
-		return 1
-	})
-	for _, t := range all {
+	for _, t := range r.all {
 		for i := range t.pending {
 			r.tell(&t.pending[i], nil, -1)
 		}

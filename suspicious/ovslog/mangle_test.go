@@ -287,7 +287,7 @@ func TestManglings(t *testing.T) {
 }
 
 // TestPairs does everything after everything else: to beginnings of all samples in
-// the long version, to that of one in the short.
+// the long version; to that of one, and only some of the pairs, in the short.
 func TestPairs(t *testing.T) {
 	logs := excerpts(t)
 	if !need.Long() {
@@ -297,8 +297,12 @@ func TestPairs(t *testing.T) {
 			}
 		}
 	}
-	for _, a := range manglings() {
-		for _, b := range manglings() {
+	const every = 4 // a quarter of the pairs
+	for i, a := range manglings() {
+		for k, b := range manglings() {
+			if !need.Long() && (i+k)%every != 0 {
+				continue
+			}
 			if strings.HasPrefix(a.name, "newest") && strings.HasPrefix(b.name, "newest") {
 				continue // turns rows over, but not messages
 			}

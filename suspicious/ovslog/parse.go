@@ -2,6 +2,7 @@ package ovslog
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"time"
 )
@@ -20,15 +21,12 @@ func parseUint(b []byte) (v uint64, n int) {
 	return v, n
 }
 
-// blank is as wide as the widest column.
-const blank = "                    "
-
 const rowLen = 112 // of a row as Open vSwitch writes it, when no value is wider than its column
 
 // parseRow reads a row just as Open vSwitch writes it. It is the inner loop of
 // reading a log.
 func parseRow(b []byte) (row Row, ok bool) {
-	if len(b) != rowLen || string(b[:3]) != blank[:3] {
+	if len(b) != rowLen || string(b[:3]) != "   " {
 		return row, false
 	}
 	// The columns begin at 3 and, 13 apart, from 23 on.
@@ -51,14 +49,32 @@ func parseRow(b []byte) (row Row, ok bool) {
 	return row, ok
 }
 
-// parseColumn reads a number with blanks after it.
+// parseColumn reads a number of less than 20 digits with blanks after it, at least
+// eight bytes in all.
 func parseColumn(b []byte) (v uint64, ok bool) {
+	const blanks = 0x2020202020202020
 	n := 0
-	for n < len(b) && n < 19 && isDigit(b[n]) {
-		v = 10*v + uint64(b[n]-'0')
+	for n < len(b) && n < 19 {
+		d := b[n] - '0'
+		if d > 9 {
+			break
+		}
+		v = 10*v + uint64(d)
 		n++
 	}
-	return v, n > 0 && n < len(b) && string(b[n:]) == blank[:len(b)-n]
+	end := len(b)
+	if n+8 <= end && binary.LittleEndian.Uint64(b[end-8:]) == blanks {
+		end -= 8
+	}
+	if n == 0 || n == len(b) {
+		return 0, false
+	}
+	for _, c := range b[n:end] {
+		if c != ' ' {
+			return 0, false
+		}
+	}
+	return v, true
 }
 
 // A vlog is a line of Open vSwitch's log, in its parts.

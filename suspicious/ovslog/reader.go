@@ -47,9 +47,10 @@ type Reader struct {
 	event   Event // the one being told
 
 	threads map[string]*thread
-	open    []*table // under way, oldest first
-	current *table   // where the last row went
-	above   *thread  // of the header that the last message was
+	all     []*thread // the same in the order of their appearance
+	open    []*table  // under way, oldest first
+	current *table    // where the last row went
+	above   *thread   // of the header that the last message was
 	free    []*table
 	order   order // of messages
 	known   map[string][]string
@@ -102,7 +103,15 @@ func (r *Reader) Records() iter.Seq[Record] {
 		}
 		r.in = newLines(src)
 		r.sniff(r.in.peek())
+		short := !r.folds && !r.wraps
 		for !r.stopped {
+			if short {
+				if row, ok := r.in.row(); ok {
+					r.endPieces()
+					r.row(&row, r.in.number)
+					continue
+				}
+			}
 			line, cut, ok := r.in.next()
 			if !ok {
 				break
@@ -117,6 +126,7 @@ func (r *Reader) Records() iter.Seq[Record] {
 			r.folds, r.wraps = false, false
 			r.line(r.folded)
 		}
+		r.stats.Lines = r.in.number
 		r.endPieces()
 		r.flush()
 		r.err = r.in.err
@@ -156,12 +166,6 @@ func (r *Reader) line(b []byte) {
 		}
 	}
 	switch {
-	case len(b) == rowLen && b[0] == ' ':
-		if row, ok := parseRow(b); ok {
-			r.endPieces()
-			r.row(&row, r.in.number)
-			return
-		}
 	case string(b) == heading:
 		r.endPieces()
 		r.rowPrefix = r.rowPrefix[:0]
