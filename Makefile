@@ -81,6 +81,10 @@ bench: ## measure everything that has a budget and print one table
 	@go test -run '^$$' -bench '^BenchmarkBudget$$' -count=$(COUNT) -timeout 60m ./... >bin/bench.txt || { cat bin/bench.txt; exit 1; }
 	@go run ./internal/budgets <bin/bench.txt
 
+.PHONY: confusion
+confusion: ## provoke every cause of slow iterations and print what was named (root, quiet machine)
+	PMDPERF_CONFUSION=1 $(TEST) -v -timeout 60m ./suspicious/cause/confusion
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck
 	@gofmt -d . | { ! grep . ; }

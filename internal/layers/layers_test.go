@@ -53,6 +53,7 @@ var layers = []layer{
 	{path: "histogram/hdr", imports: "histogram", modules: hdrhistogram}, // the only importer
 	{path: "suspicious/ovslog", imports: "history suspicious"},
 	{path: "suspicious/cause", imports: "history suspicious", modules: xsys + " " + ebpf},
+	{path: "suspicious/cause/confusion", imports: "history suspicious/cause", modules: xsys},
 	{path: "suspicious/investigate", imports: "histogram history suspicious suspicious/ovslog"},
 
 	// Ways out.
