@@ -52,6 +52,9 @@ type Queue struct {
 	Size int
 }
 
+// same reports whether o is the same queue, whatever its size.
+func (q Queue) same(o Queue) bool { return q.Port == o.Port && q.ID == o.ID }
+
 // defaultBatchSize is that of Open vSwitch and most DPDK programs.
 const defaultBatchSize = 32
 

@@ -272,26 +272,11 @@ func TestDefect16SlowCountersAreResolved(t *testing.T) {
 
 // 18: a show right after a clear can print old data.
 func TestDefect18ClearIsDoneWhenItReturns(t *testing.T) {
-	r, err := New(Config{Level: Detailed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop, stopped := make(chan bool), make(chan bool)
-	go func() {
-		defer close(stopped)
-		defer r.Close()
-		r.Start()
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			r.Batch(32, 0)
-			r.Count(EMCHit, 32)
-			r.End()
-		}
-	}()
+	r := newTest(t, Config{Level: Detailed})
+	spin(t, r, func() {
+		r.Batch(32, 0)
+		r.Count(EMCHit, 32)
+	})
 	s := new(Snapshot)
 	for range 20 {
 		time.Sleep(2 * time.Millisecond)
@@ -315,8 +300,6 @@ func TestDefect18ClearIsDoneWhenItReturns(t *testing.T) {
 			t.Errorf("%d iterations shown of %d since the clear", len(s.Iterations), s.Totals.Iterations)
 		}
 	}
-	close(stop)
-	<-stopped
 }
 
 // 20: a clock that was never calibrated has 1 Hz.

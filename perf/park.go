@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/pmdperf/pmdperf/history"
@@ -133,52 +134,37 @@ const remembered = 64
 // configure makes p the polling configuration.
 func (r *Recorder) configure(p *Polling) {
 	old := r.queues()
-	had := append(old[:len(old):len(old)], r.goneRx...)
-	kept := make([]bool, len(had))
+	had := slices.Concat(old, r.goneRx)
 	from := make([]int, len(p.RxQueues))
 	all := make([]rxQueue, firstQueue+len(p.RxQueues))
 	rx := all[firstQueue:]
 	for i, q := range p.RxQueues {
-		rx[i].Queue, from[i] = q, -1
-		for j := range had {
-			if had[j].Port == q.Port && had[j].ID == q.ID {
-				rx[i], kept[j] = had[j], true
-				rx[i].Queue = q
-				if j < len(old) {
-					from[i] = j
-				}
+		from[i] = -1
+		if j := slices.IndexFunc(had, func(o rxQueue) bool { return o.same(q) }); j >= 0 {
+			rx[i] = had[j]
+			if j < len(old) {
+				from[i] = j
 			}
 		}
+		rx[i].Queue = q
 	}
-	gone := make([]rxQueue, 0, len(had))
-	for j := range had {
-		if !kept[j] {
-			gone = append(gone, had[j])
-		}
-	}
+	gone := slices.DeleteFunc(had, func(o rxQueue) bool { return slices.ContainsFunc(p.RxQueues, o.same) })
 	for len(gone) > remembered {
 		r.gone.add(&gone[len(gone)-1])
 		gone = gone[:len(gone)-1]
 	}
 	r.goneRx = gone
-	had2 := append(r.tx[:len(r.tx):len(r.tx)], r.goneTx...)
+
+	hadTx := slices.Concat(r.tx, r.goneTx)
 	tx := make([]txQueue, len(p.TxQueues))
-	keptTx := make([]bool, len(had2))
 	for i, q := range p.TxQueues {
+		if j := slices.IndexFunc(hadTx, func(o txQueue) bool { return o.same(q) }); j >= 0 {
+			tx[i] = hadTx[j]
+		}
 		tx[i].Queue = q
-		for j := range had2 {
-			if had2[j].Port == q.Port && had2[j].ID == q.ID {
-				tx[i], keptTx[j] = had2[j], true
-				tx[i].Queue = q
-			}
-		}
 	}
-	r.goneTx = nil
-	for j := range had2 {
-		if !keptTx[j] && len(r.goneTx) < remembered {
-			r.goneTx = append(r.goneTx, had2[j])
-		}
-	}
+	goneTx := slices.DeleteFunc(hadTx, func(o txQueue) bool { return slices.ContainsFunc(p.TxQueues, o.same) })
+	r.goneTx = goneTx[:min(len(goneTx), remembered)]
 	r.rx, r.tx = all, tx
 	r.usage.poll(r, from)
 	r.setup.Polling = *p

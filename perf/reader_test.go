@@ -13,8 +13,8 @@ import (
 	"github.com/pmdperf/pmdperf/history"
 )
 
-// spin runs a loop that does nothing but passes until the test ends.
-func spin(t *testing.T, r *Recorder) {
+// spin runs a loop until the test ends, in whose passes it calls pass.
+func spin(t *testing.T, r *Recorder, pass func()) {
 	stop, stopped := make(chan bool), make(chan bool)
 	go func() {
 		defer close(stopped)
@@ -25,6 +25,7 @@ func spin(t *testing.T, r *Recorder) {
 			case <-stop:
 				return
 			default:
+				pass()
 				r.End()
 			}
 		}
@@ -47,7 +48,7 @@ func newTest(t *testing.T, cfg Config) *Recorder {
 // A loop that runs is never called stalled, however impatient its reader is.
 func TestImpatientReaders(t *testing.T) {
 	r := newTest(t, Config{})
-	spin(t, r)
+	spin(t, r, func() {})
 	s := new(Snapshot)
 	gaveUp := 0
 	for i := 0; gaveUp < 50 && i < 10_000; i++ {
@@ -402,21 +403,21 @@ func TestUnknownCounter(t *testing.T) {
 	}
 }
 
-// A queue that goes and comes back goes on where it was.
+// A queue that goes and comes back goes on where it was, also with a ring of another size.
 func TestQueueComesBack(t *testing.T) {
 	d := drive(t, 1e6, Config{Polling: twoQueues})
 	d.Poll(0)
 	d.Batch(10, 0)
 	d.now += 5
 	d.end(d.now)
-	for _, queues := range [][]Queue{{{Port: "b"}}, {{Port: "c"}, {Port: "a"}}} {
+	for _, queues := range [][]Queue{{{Port: "b"}}, {{Port: "c"}, {Port: "a", Size: 512}}} {
 		d.Park()
 		if err := d.Resume(&Polling{RxQueues: queues}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := d.snapshot()
-	if s.RxQueues[1].Packets != 10 || s.RxQueues[1].BusyCycles != 5 || s.Gone.Packets != 0 {
+	if s.RxQueues[1].Packets != 10 || s.RxQueues[1].Size != 512 || s.RxQueues[1].BusyCycles != 5 || s.Gone.Packets != 0 {
 		t.Errorf("%+v, gone %+v", s.RxQueues, s.Gone)
 	}
 }
