@@ -33,6 +33,10 @@ type Report struct {
 	// Polled are the rx queues that the iterations of the neighborhood polled.
 	Polled []Polled
 
+	// Causes are why the iteration took long, the one that explains most first. They
+	// are empty where nobody attributes (Options.Causes).
+	Causes []Cause
+
 	// HeldBack is how many events of this PMD the rate limit held back since the
 	// report before.
 	HeldBack uint64

@@ -36,6 +36,9 @@ type Options struct {
 	Sources func() []Source
 	// Sinks get the reports, one after the other.
 	Sinks []Sink
+	// Causes says why the iteration of a report took long, for Report.Causes; nil
+	// leaves them empty. It runs on the supervisor's goroutine before the sinks do.
+	Causes func(*Report) []Cause
 	// Every is the time between two looks, 0 for 5 ms.
 	Every time.Duration
 	// PerMinute is how many reports of a PMD may be made a minute, and how many at once
@@ -153,6 +156,9 @@ func (s *Supervisor) take(src Source, w *watched) (more bool) {
 	for _, r := range s.taken {
 		s.sequence++
 		r.Sequence = s.sequence
+		if s.options.Causes != nil {
+			r.Causes = s.options.Causes(r)
+		}
 		for _, sink := range s.options.Sinks {
 			sink(r)
 		}
