@@ -22,28 +22,55 @@ const (
 	FineMax = 1<<fineMaxBit - 1
 	// FineLen is the number of buckets.
 	FineLen = (fineMaxBit - fineShift + 1) * fineBlock
+	// FineNone is the bucket of what is no value.
+	FineNone = FineLen
 )
 
 // Fine is a log-linear histogram. The zero value is empty and ready.
 type Fine struct {
-	counts  [FineLen]uint64
+	counts  [FineLen + 1]uint64 // the last, FineNone, is never looked at
 	sum     uint64
 	max     uint64
 	touched uint64 // bit k: one of the 128 buckets from k*128 on was written
 }
 
-// fineIndex returns the bucket of v, which must not exceed FineMax.
+// FineIndex returns the bucket that Fine counts v in.
+func FineIndex(v uint64) uint { return fineIndex(min(v, FineMax)) }
+
+// How to find the bucket of many values side by side, for code in assembly that Fine's
+// AddIndexed follows on. A float64 is a log-linear bucket already: its exponent is the
+// octave and the highest 7 bits of its mantissa are the bucket in it. So the bucket of
+// v is v itself below FineLinear, and else
 //
-// A float64 is a log-linear bucket already: its exponent is the octave and the
-// highest 7 bits of its mantissa are the bucket in it. Converting takes a quarter
-// of the cycles of finding the highest bit. The constant makes 128 = 2^7, with
-// exponent 1023+7, come out as 128.
+//	math.Float64bits(float64(v))>>FineShift - FineBias
+//
+// where the bias makes 128 = 2^7, with exponent 1023+7, come out as 128. Of an integer
+// below 2^53 nothing is lost, and what is behind its point matters in no way.
+const (
+	FineLinear = fineBlock
+	FineShift  = 52 - fineShift
+	FineBias   = (1023 + fineShift - 1) << fineShift
+)
+
+// fineIndex returns the bucket of v, which must not exceed FineMax. Converting to
+// float64 takes a quarter of the cycles of finding the highest bit.
 func fineIndex(v uint64) uint {
-	i := uint(math.Float64bits(float64(int64(v)))>>(52-fineShift)) - (1023+fineShift-1)<<fineShift
-	if v < fineBlock {
+	i := uint(math.Float64bits(float64(int64(v)))>>FineShift) - FineBias
+	if v < FineLinear {
 		i = uint(v)
 	}
 	return i
+}
+
+// FineBlock returns the bit of Note that stands for bucket i.
+func FineBlock(i uint) uint64 { return 1 << (i >> fineShift & 63) }
+
+// Note takes over what AddIndexed left out: the sum of the values, the largest, and
+// the FineBlocks of their buckets.
+func (f *Fine) Note(sum, top, blocks uint64) {
+	f.sum += sum
+	f.max = max(f.max, top)
+	f.touched |= blocks
 }
 
 // fineBounds returns the lowest and highest value of bucket i.
@@ -58,11 +85,19 @@ func fineBounds(i uint) (lo, hi uint64) {
 
 // Add counts one value.
 func (f *Fine) Add(v uint64) {
-	i := fineIndex(min(v, FineMax))
+	i := FineIndex(v)
 	f.counts[i]++
-	f.touched |= 1 << (i >> fineShift & 63)
-	f.sum += v
-	f.max = max(f.max, v)
+	f.Note(v, v, FineBlock(i))
+}
+
+// AddN counts n values v.
+func (f *Fine) AddN(v, n uint64) {
+	if n == 0 {
+		return
+	}
+	f.Add(v)
+	f.counts[fineIndex(min(v, FineMax))] += n - 1
+	f.sum += v * (n - 1)
 }
 
 // Count returns the number of values. It looks at every bucket.

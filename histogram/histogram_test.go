@@ -75,7 +75,7 @@ func TestBinnerExhaustively(t *testing.T) {
 			}
 			// Inline what Binned.Add does, or the copying would take minutes.
 			i := fineIndex(v)
-			got := int(b.bin[i])
+			got := int(b.bin[i] % NumBins)
 			if v > b.walls[got] {
 				got++
 			}
@@ -198,7 +198,8 @@ func TestShapesAgainstModel(t *testing.T) {
 		var sa, sb, sc Small
 		for _, v := range as {
 			fa.Add(binner, v)
-			sa.Add(v)
+			sa.AddN(v, 1)
+			sa.AddN(0, 0) // counts nothing
 		}
 		for _, v := range bs {
 			fb.Add(binner, v)
@@ -228,6 +229,40 @@ func TestShapesAgainstModel(t *testing.T) {
 			t.Fatal("something is left after a reset")
 		}
 	})
+}
+
+// Values counted by their buckets, many at once, are counted as one by one.
+func TestAddIndexed(t *testing.T) {
+	for _, m := range []Metric{CyclesPerIteration, CyclesPerPacket, CyclesPerUpcall} {
+		w := m.Walls()
+		b := NewBinner(w)
+		rapid.Check(t, func(t *rapid.T) {
+			vs := rapid.SliceOf(rapid.OneOf(rapid.Uint64Range(0, 40_000), rapid.Uint64(), rapid.Custom(func(t *rapid.T) uint64 {
+				return w[rapid.IntRange(0, len(w)-1).Draw(t, "wall")] + rapid.Uint64Range(0, 2).Draw(t, "beside") - 1
+			}))).Draw(t, "values")
+			var one, many Binned
+			var sum, top, blocks uint64
+			for _, v := range vs {
+				one.Add(b, v)
+				i := FineIndex(v)
+				if many.AddIndexed(b, uint64(i)) {
+					many.AddBeyond(b, uint64(i), v)
+				}
+				many.AddIndexed(b, FineNone)
+				sum += v
+				top = max(top, v)
+				blocks |= FineBlock(i)
+			}
+			many.Note(sum, top, blocks)
+			many.Settle(b)
+			// What is no value leaves no trace in a copy.
+			var seen Binned
+			many.CopyTo(&seen)
+			if seen != one {
+				t.Fatalf("%v: bins %v, want %v", m, seen.Bins, one.Bins)
+			}
+		})
+	}
 }
 
 // The derived bins of small integers are those of a linear search.

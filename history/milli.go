@@ -61,11 +61,23 @@ func (m *Millis) Len() int { return int(m.open - m.first) }
 // Append appends the last n complete rows, or as many as there are, to dst, oldest
 // first.
 func (m *Millis) Append(dst []Milli, n int) []Milli {
-	n = max(0, min(n, m.Len()))
-	if n == 0 {
+	first, end := m.Last(n)
+	return m.AppendRows(dst, first, end)
+}
+
+// Last returns the numbers of the last n complete rows, or of as many as there are: from
+// first to end-1.
+func (m *Millis) Last(n int) (first, end uint64) {
+	return m.open - uint64(max(0, min(n, m.Len()))), m.open
+}
+
+// AppendRows appends the rows of the numbers first to end-1 to dst, oldest first. They
+// are there as long as fewer than 1024 were opened after each.
+func (m *Millis) AppendRows(dst []Milli, first, end uint64) []Milli {
+	if first >= end {
 		return dst
 	}
-	from, to := (m.open-uint64(n))%millisSize, m.open%millisSize
+	from, to := first%millisSize, end%millisSize
 	if from < to {
 		return append(dst, m.rows[from:to]...)
 	}

@@ -1,9 +1,11 @@
 package history
 
+import "math/bits"
+
 // A Record is one iteration: a pass of the loop over all its rx queues. It fills
 // one cache line of 64 bytes, which is all that a pass writes.
 //
-// Its counts saturate nowhere: a pass that received 2^32 packets would wrap, and
+// Its counts but those of full batches saturate nowhere: a pass that received 2^32 packets would wrap, and
 // lasts half a minute at the fastest.
 type Record struct {
 	End          uint64 // tick at which the pass ended
@@ -17,7 +19,8 @@ type Record struct {
 	Upcalls uint32
 	Fill    uint32 // highest rx queue fill seen, the batch included
 	Drops   uint32 // packets dropped, as the embedder reported
-	Full    uint32 // rx batches that were as large as a batch can be
+	Full    uint16 // rx batches that were as large as a batch can be, at most 65535
+	InRow   uint16 // the most of those in a row that a queue had had by then, from pass to pass
 	Flags   Flags
 }
 
@@ -35,6 +38,9 @@ func (r *Record) Busy() bool { return r.Rx|r.Tx != 0 }
 //	 1 bit   detailed: all fields were recorded, not only the basic ones
 //	 1 bit   the clock went backwards in this pass and was held
 //	 1 bit   the iteration is suspicious
+//	 1 bit   the embedder reported packets that an rx queue's ring dropped
+//	 6 bits  1 + the number of the timer that took the longest span, 0 if none
+//	 6 bits  the number of bits of the ticks that it took
 type Flags uint32
 
 // The parts of Flags.
@@ -45,6 +51,15 @@ const (
 	ClockBack Flags = 1 << 17
 
 	Suspicious Flags = 1 << 18
+
+	RxDropped Flags = 1 << 19
+
+	timerShift       = 20
+	timerMask  Flags = 1<<6 - 1
+	ticksShift       = 26
+
+	// MaxTimers is how many timers can be told apart.
+	MaxTimers = int(timerMask)
 
 	// MaxQueues is how many rx queues can be told apart.
 	MaxQueues = int(queueMask) - 1
@@ -60,6 +75,24 @@ func (f Flags) Queue() (int, bool) {
 // WithQueue returns f with the slowest queue set to the index q.
 func (f Flags) WithQueue(q int) Flags {
 	return f&^queueMask | Flags(q+1)&queueMask
+}
+
+// WithTimer returns f with the mark of a span that a timer took, if none of more bits
+// is there already.
+func (f Flags) WithTimer(id int, ticks uint64) Flags {
+	n := Flags(min(bits.Len64(ticks), 63))
+	if n <= f>>ticksShift || uint(id) >= uint(MaxTimers) {
+		return f
+	}
+	return f&(1<<timerShift-1) | Flags(id+1)<<timerShift | n<<ticksShift
+}
+
+// Timer returns the number of the timer that took the longest span of the pass and how
+// many ticks that was, right to a third, as only their highest bit is kept; and false if
+// no timer took any.
+func (f Flags) Timer() (id int, ticks uint64, ok bool) {
+	n := f >> ticksShift
+	return int(f>>timerShift&timerMask) - 1, 3 << n >> 2, n != 0
 }
 
 // After reports whether a gap of kind g lies between this pass and the one before.

@@ -71,39 +71,13 @@ func (r *Recorder) settle() {
 }
 
 // addRow adds records that belong to one millisecond row to the sums: at least one
-// and at most 64. Every sum has a loop that keeps it in a register; what goes into a
-// histogram is put side by side first.
+// and at most 64.
 func (r *Recorder) addRow(recs []history.Record) {
-	s := &r.sums
-	cycles, perPacket := &r.scratch[0], &r.scratch[1]
-	received := uint(0)
-	for i := range recs {
-		rec := &recs[i]
-		c, n := rec.Cycles, rec.Rx
-		cycles[uint(i)%pending] = c
-		s.packets.Add(uint64(n))
-		perPacket[received%pending] = divide(c, max(n, 1))
-		received += uint(notZero(n))
-	}
-	var busyCycles, busy, rx, tx, sleep, slept, drops uint64
-	for i := range recs {
-		rec := &recs[i]
-		b := notZero(rec.Rx | rec.Tx)
-		busyCycles += rec.Cycles & -b
-		busy += b
-		rx += uint64(rec.Rx)
-		tx += uint64(rec.Tx)
-		if rec.Sleep|uint64(rec.Drops) != 0 {
-			sleep += rec.Sleep
-			if rec.Sleep != 0 {
-				slept++
-			}
-			drops += uint64(rec.Drops)
-		}
-	}
+	s, l := &r.sums, &r.lists
+	var c columns
+	c.add(recs, l)
 	n := uint64(len(recs))
-	sum, top := s.cycles.AddAll(cyclesBinner, cycles[:n])
-	if top > s.slowest.Cycles {
+	if c.slowest > s.slowest.Cycles {
 		for i := range recs {
 			if recs[i].Cycles > s.slowest.Cycles {
 				s.slowest, s.slowestIteration = recs[i], r.accounted+uint64(i)
@@ -111,88 +85,104 @@ func (r *Recorder) addRow(recs []history.Record) {
 		}
 	}
 	r.accounted += n
+	slept := uint64(0)
+	if c.sleep != 0 {
+		for i := range recs {
+			if recs[i].Sleep != 0 {
+				slept++
+			}
+		}
+	}
 
 	t := &s.totals
 	t.Iterations += n
-	t.BusyIterations += busy
+	t.BusyIterations += c.busy
 	t.SleepIterations += slept
-	t.Cycles += sum
-	t.BusyCycles += busyCycles
-	t.Sleep += sleep
-	t.RxPackets += rx
-	t.TxPackets += tx
-	t.Drops += drops
+	t.Cycles += c.cycles
+	t.BusyCycles += c.busyCycles
+	t.Sleep += c.sleep
+	t.RxPackets += c.rx
+	t.TxPackets += c.tx
+	t.Drops += c.drops
 
 	m := s.millis.Open()
 	m.End = recs[n-1].End
 	m.Duration += m.End - s.until
-	m.Cycles += sum
-	m.BusyCycles += busyCycles
-	m.Sleep += sleep
+	m.Cycles += c.cycles
+	m.BusyCycles += c.busyCycles
+	m.Sleep += c.sleep
 	m.Gap = m.Duration - m.Cycles - m.Sleep
 	m.Iterations += uint32(n)
-	m.BusyIterations += uint32(busy)
-	m.Rx += uint32(rx)
-	m.Tx += uint32(tx)
-	m.Drops += uint32(drops)
+	m.BusyIterations += uint32(c.busy)
+	m.Rx += uint32(c.rx)
+	m.Tx += uint32(c.tx)
+	m.Drops += uint32(c.drops)
 	s.until = m.End
 
+	s.cycles.Note(c.cycles, c.slowest, c.cyclesBlocks)
 	if r.level == Detailed {
-		s.cyclesPerPacket.AddAll(cyclesPerPacketBinner, perPacket[:received])
-		r.addDetails(recs, m)
+		t.DetailIterations += n
+		t.RxBatches += c.batches
+		t.FullBatches += c.full
+		t.UpcallCycles += c.upcallCycles
+		m.Batches += uint32(c.batches)
+		m.Upcalls += uint32(c.upcalls)
+		m.UpcallCycles += c.upcallCycles
+		m.SumFill += c.fill
+		s.cyclesPerPacket.Note(c.perPacket, c.maxPerPacket, c.perPacketBlocks)
+		m.MaxFill = max(m.MaxFill, c.maxFill)
 	}
+	r.tally(recs, &c)
 }
 
-// notZero returns 1 if v is not 0, without a branch.
-func notZero(v uint32) uint64 { return (uint64(v) + 1<<32 - 1) >> 32 }
-
-// addDetails adds what is recorded at level Detailed only.
-func (r *Recorder) addDetails(recs []history.Record, m *history.Milli) {
-	fill, upcalls := &r.scratch[0], &r.scratch[1]
-	var batches, full, sumUpcalls, upcallCycles, sumFill uint64
-	for i := range recs {
-		rec := &recs[i]
-		batches += uint64(rec.Batches)
-		full += uint64(rec.Full)
-		f, u := uint64(rec.Fill), uint64(rec.Upcalls)
-		sumFill += f
-		fill[uint(i)%pending] = f
-		sumUpcalls += u
-		upcalls[uint(i)%pending] = u
-		upcallCycles += rec.UpcallCycles
-	}
-	n := uint64(len(recs))
-	t := &r.sums.totals
-	t.DetailIterations += n
-	t.RxBatches += batches
-	t.FullBatches += full
-	t.UpcallCycles += upcallCycles
-	m.Batches += uint32(batches)
-	m.Upcalls += uint32(sumUpcalls)
-	m.UpcallCycles += upcallCycles
-	m.SumFill += sumFill
-	// Mostly there is no upcall, and few kinds of queue tell their fill.
-	if sumFill == 0 {
-		r.sums.queueFill.AddZeros(n)
+// tally adds records to the histograms. Where all small integers are small, as nearly
+// always, all histograms are written in one loop: to add to a counter that was added to
+// just before takes a while, in which the others are added to.
+func (r *Recorder) tally(recs []history.Record, c *columns) {
+	s, l := &r.sums, &r.lists
+	if r.level == Detailed && c.maxRx < histogram.SmallExact && c.maxFill < histogram.SmallExact {
+		packets, fill := s.packets.Exact(), s.queueFill.Exact()
+		for k := range recs {
+			rec, i := &recs[k], l.cycles[uint(k)%pending]
+			packets[rec.Rx%histogram.SmallExact]++
+			fill[rec.Fill%histogram.SmallExact]++
+			if s.cycles.AddIndexed(cyclesBinner, i) {
+				s.cycles.AddBeyond(cyclesBinner, i, rec.Cycles)
+			}
+			i = l.perPacket[uint(k)%pending]
+			if s.cyclesPerPacket.AddIndexed(cyclesPerPacketBinner, i) {
+				s.cyclesPerPacket.AddBeyond(cyclesPerPacketBinner, i, divide(rec.Cycles, rec.Rx))
+			}
+		}
+		s.packets.Note(uint64(c.maxRx))
+		s.queueFill.Note(uint64(c.maxFill))
 	} else {
-		r.sums.queueFill.AddAll(fill[:n])
-		for _, f := range fill[:n] {
-			m.MaxFill = max(m.MaxFill, uint32(f))
+		for k := range recs {
+			rec, i := &recs[k], l.cycles[uint(k)%pending]
+			s.packets.Add(uint64(rec.Rx))
+			if s.cycles.AddIndexed(cyclesBinner, i) {
+				s.cycles.AddBeyond(cyclesBinner, i, rec.Cycles)
+			}
+			if r.level != Detailed {
+				continue
+			}
+			s.queueFill.Add(uint64(rec.Fill))
+			i = l.perPacket[uint(k)%pending]
+			if s.cyclesPerPacket.AddIndexed(cyclesPerPacketBinner, i) {
+				s.cyclesPerPacket.AddBeyond(cyclesPerPacketBinner, i, divide(rec.Cycles, rec.Rx))
+			}
 		}
 	}
-	if sumUpcalls == 0 {
-		r.sums.upcalls.AddZeros(n)
-	} else {
-		r.sums.upcalls.AddAll(upcalls[:n])
+	if r.level != Detailed {
+		return
 	}
-}
-
-// divide returns n / d. A division of floats takes a few cycles where one of 64-bit
-// integers takes up to ninety. It is exact below 2^53: there the distance of n/d to
-// the next whole number above is at least 1/d, which is more than what rounding to 53
-// bits can bridge. More ticks than that, a month of them, count as so many.
-func divide(n uint64, d uint32) uint64 {
-	return uint64(int64(float64(int64(min(n, 1<<53))) / float64(int64(d))))
+	if c.upcalls == 0 {
+		s.upcalls.AddN(0, uint64(len(recs)))
+	} else {
+		for i := range recs {
+			s.upcalls.Add(uint64(recs[i].Upcalls))
+		}
+	}
 }
 
 // gap books ticks that belong to no pass and ended at the tick end.
@@ -247,7 +237,11 @@ func (r *Recorder) clear(now uint64) {
 		q := &r.tx[i]
 		*q = txQueue{Queue: q.Queue}
 	}
+	if len(r.goneRx)+len(r.goneTx) > 0 {
+		r.queues = nil
+	}
 	r.gone, r.goneRx, r.goneTx = rxQueue{}, nil, nil
+	r.nowhere = rxQueue{}
 }
 
 // numCounts returns how many counters there are.

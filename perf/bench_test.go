@@ -3,10 +3,12 @@ package perf
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
 
+	"github.com/pmdperf/pmdperf/history"
 	"github.com/pmdperf/pmdperf/perf/tsc"
 	"github.com/pmdperf/pmdperf/suspicious"
 )
@@ -66,15 +68,17 @@ func newBench(b *testing.B, l Level) *Recorder {
 // packets; cycles are log-normal around 12,000. It is so long that no branch
 // predictor learns it by heart.
 type trace struct {
-	passes [1 << 17]struct{ rx, cycles uint32 }
+	passes [1 << 17]tracePass
 	at     int
 }
 
-// next returns the next pass.
-func (t *trace) next() (rx int, cycles uint64) {
-	p := &t.passes[t.at%len(t.passes)]
-	t.at++
-	return int(p.rx), uint64(p.cycles)
+type tracePass struct{ rx, cycles uint32 }
+
+// next returns the next n passes. n is a power of two.
+func (t *trace) next(n int) []tracePass {
+	at := t.at % len(t.passes)
+	t.at += n
+	return t.passes[at : at+n]
 }
 
 func newTrace() *trace {
@@ -93,8 +97,16 @@ func newTrace() *trace {
 // everything has all criteria on, with thresholds that a busy pass does not exceed.
 var everything = suspicious.Settings{On: true, Before: 5, After: 5, Limits: suspicious.Limits{
 	Iteration: 10 * time.Millisecond, PollGap: 10 * time.Millisecond, Gap: 10 * time.Millisecond, QueueFill: 1000,
-	CyclesPerPacket: 1e9, Upcalls: 1000, CyclesPerUpcall: 1e9, FullBatches: 1e9, Drops: 1000,
+	CyclesPerPacket: 1e9, Upcalls: 1000, CyclesPerUpcall: 1e9, FullBatches: 60000, Drops: 1000, RxDrops: 1000, Adaptive: 1000,
 }}
+
+// suspect switches the detection on with everything.
+func suspect(r *Recorder) {
+	r.detector.Set(everything, r.Hz(), &r.ring, r.next)
+	r.detector.SetUsual(1e6)
+	r.limit = r.detector.Limit()
+	r.arm()
+}
 
 // busyPass is a pass as a forwarder makes it: one queue, one batch, some hits. Where
 // it counts the same is written out, as a call of busyPass would be measured too.
@@ -109,10 +121,10 @@ func busyPass(r *Recorder, rx int) {
 func BenchmarkBudget(b *testing.B) {
 	b.Run("busy_pass/times_TSC_read", func(b *testing.B) {
 		r, t := newBench(b, Detailed), newTrace()
+		suspect(r)
 		c := fastest(b, 1024, bareTSC, func(n int) {
-			for range n {
-				rx, _ := t.next()
-				rx |= 1
+			for _, p := range t.next(n) {
+				rx := int(p.rx | 1)
 				r.Poll(0)
 				r.Batch(rx, rx)
 				r.Count(EMCHit, uint64(rx))
@@ -161,14 +173,12 @@ func BenchmarkBudget(b *testing.B) {
 	})
 	b.Run("detection_all_criteria/cycles", func(b *testing.B) {
 		off, on := newBench(b, Detailed), newBench(b, Detailed)
-		on.detector.Set(everything, on.Hz(), &on.ring, on.next)
-		on.trip = on.detector.Limit()
+		suspect(on)
 		pass := func(r *Recorder) func(int) {
 			t := newTrace()
 			return func(n int) {
-				for range n {
-					rx, _ := t.next()
-					busyPass(r, rx|1)
+				for _, p := range t.next(n) {
+					busyPass(r, int(p.rx|1))
 				}
 			}
 		}
@@ -243,6 +253,7 @@ func BenchmarkBudget(b *testing.B) {
 	})
 	b.Run("scrape/us_of_the_owner", func(b *testing.B) { benchAnswer(b, Want{}, 6) })
 	b.Run("show_it_1000_ms_1000/us_of_the_owner", func(b *testing.B) { benchAnswer(b, Want{1000, 1000}, 25) })
+	b.Run("show_it_1000_ms_1000/us_in_a_pass", benchPieces)
 	b.Run("memory/KiB", func(b *testing.B) {
 		for b.Loop() {
 		}
@@ -257,50 +268,50 @@ func benchReference(b *testing.B, timers bool) {
 	ref := newReference()
 	var now uint64
 	c := fastest(b, 1024, func(n int) {
-		for range n {
-			rx, cycles := t.next()
+		for _, p := range t.next(n) {
+			ref.begin()
 			var began uint64
 			if timers {
 				began = tsc.Now()
 			}
-			if rx > 0 {
-				ref.batch(uint64(rx), uint64(rx))
+			if p.rx > 0 {
+				ref.received(p.rx, p.rx)
 			}
 			if timers {
-				ref.polled(began, tsc.Now(), uint64(rx))
+				ref.polled(began, tsc.Now(), uint64(p.rx))
 			}
-			ref.counters[7] += uint64(rx)
-			ref.counters[8]++
+			ref.counters[7] += uint64(p.rx)
+			ref.counters[8] += uint64(p.rx)
+			ref.counters[9]++
 			sink += tsc.Now()
-			now += cycles
-			ref.end(now, uint64(rx), uint64(rx))
+			now += uint64(p.cycles)
+			ref.end(now, p.rx, p.rx)
 		}
 	}, func(n int) {
 		at := r.start
-		for range n {
-			rx, cycles := u.next()
+		for _, p := range u.next(n) {
+			rx := int(p.rx)
 			r.Poll(0)
-			if rx > 0 {
-				r.Batch(rx, rx)
-			}
+			r.Batch(rx, rx)
 			r.Count(EMCHit, uint64(rx))
 			r.Tx(rx, 1)
 			sink += tsc.Now()
-			at = max(at+cycles, r.start)
+			at = max(at+uint64(p.cycles), r.start)
 			r.end(at)
 		}
 	})
 	report(b, c[1]/c[0], 0.4)
 }
 
-// benchAnswer measures what the answer to a reader costs the owner of a recorder
-// with full histories and histograms as a busy loop with a few stalls leaves them.
-func benchAnswer(b *testing.B, want Want, budget float64) {
+// busyRecorder returns a recorder with full histories and histograms as a busy loop with
+// a few stalls leaves them.
+func busyRecorder(b *testing.B) *Recorder {
 	r, t := newBench(b, Detailed), newTrace()
 	at := r.start
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for i := range 2_000_000 {
-		rx, cycles := t.next()
+		p := t.next(1)[0]
+		rx, cycles := int(p.rx), uint64(p.cycles)
 		r.Poll(0)
 		if rx > 0 {
 			r.Batch(rx, rnd.IntN(512))
@@ -316,16 +327,51 @@ func benchAnswer(b *testing.B, want Want, budget float64) {
 		at = max(at+cycles+stall, r.start)
 		r.end(at)
 	}
+	return r
+}
+
+// benchAnswer measures what the answer to a reader costs the owner in all.
+func benchAnswer(b *testing.B, want Want, budget float64) {
+	r := busyRecorder(b)
 	s := new(Snapshot)
 	s.room(want, 2, 0, 0)
 	c := fastest(b, 1, func(int) {
 		req := &request{errand: errand{into: s, want: want}}
-		r.answer(req, at)
+		r.answer(req, r.start, math.MaxInt)
 	})
 	if len(s.Iterations) != want.Iterations || len(s.Millis) != want.Millis {
 		b.Fatalf("%d iterations and %d rows", len(s.Iterations), len(s.Millis))
 	}
 	report(b, tsc.Duration(uint64(c[0]), r.Hz()).Seconds()*1e6, budget)
+}
+
+// benchPieces measures the longest pause of the owner for the answer to a full show,
+// which it gives in pieces.
+func benchPieces(b *testing.B) {
+	r := busyRecorder(b)
+	s := new(Snapshot)
+	want := Want{history.Shown, history.Shown}
+	s.room(want, 2, 0, 0)
+	best := []float64(nil) // of each piece, when nothing disturbs it
+	for range max(400, b.N) {
+		req := &request{errand: errand{into: s, want: want}}
+		for i := 0; !req.done.Load(); i++ {
+			began := tsc.Now()
+			if i == 0 {
+				r.answer(req, r.start, pieceSize)
+			} else {
+				r.copyRest(pieceSize)
+			}
+			took := float64(tsc.Now() - began)
+			if i == len(best) {
+				best = append(best, took)
+			}
+			best[i] = min(best[i], took)
+		}
+	}
+	b.StopTimer()
+	report(b, tsc.Duration(uint64(slices.Max(best)), r.Hz()).Seconds()*1e6, 25)
+	b.ReportMetric(float64(len(best)), "pieces")
 }
 
 // The hot path call by call, for benchstat.

@@ -15,9 +15,9 @@ import (
 
 // hotPath is what a loop runs in every pass, and the accounting that it runs in
 // every 64th.
-var hotPath = []string{"Poll", "poll", "PollEnd", "stamp", "to", "charge", "hold", "Batch", "batch", "Tx", "Drop", "Count",
-	"Upcall", "StartTimer", "StopTimer", "StopNamed", "stopNamed", "RxSizes", "TxSizes", "RxCasts", "TxCasts",
-	"SleepBegin", "sleepBegin", "SleepEnd", "End", "end", "serve", "settle", "account", "addRow", "addDetails", "gap"}
+var hotPath = []string{"Poll", "pollNext", "PollEnd", "stamp", "charge", "polled", "hold", "Batch", "batch", "Tx", "Drop", "Count",
+	"Upcall", "StartTimer", "StopTimer", "StopNamed", "stopNamed", "RxSizes", "TxSizes", "RxCasts", "TxCasts", "RxDrop", "fullBatch",
+	"SleepBegin", "sleepBegin", "SleepEnd", "End", "end", "serve", "settle", "account", "addRow", "tally", "gap"}
 
 // The compiled hot path has no write barrier, no locked instruction and no call of
 // the runtime but those that grow the stack or report an index out of range.
@@ -43,10 +43,10 @@ func TestCompiledHotPath(t *testing.T) {
 	}
 	forbidden := regexp.MustCompile(`gcWriteBarrier|\tLOCK|\tXCHG[BLQ]\t.*\(|CALL\s+runtime\.(\w+)`)
 	found := 0
-	for _, name := range append(hotPath, "add") {
+	for _, name := range append(hotPath, "(*sizeTally).add", "(*columns).add", "(*columns).addGeneric", "(*columns).addCycles") {
 		full := pkg + "(*Recorder)." + name
-		if name == "add" {
-			full = pkg + "(*sizeTally).add"
+		if name[0] == '(' {
+			full = pkg + name
 		}
 		body, ok := bodies[full]
 		if !ok {
@@ -116,7 +116,7 @@ func TestSnapshotAllocatesNothing(t *testing.T) {
 	}); n > 10 { // the deadline's context and its timer
 		t.Errorf("%v allocations", n)
 	}
-	if n := testing.AllocsPerRun(100, func() { d.answer(&request{errand: errand{clear: true}}, d.now) }); n > 1 {
+	if n := testing.AllocsPerRun(100, func() { d.answer(&request{errand: errand{clear: true}}, d.now, 0) }); n > 1 {
 		t.Errorf("%v allocations in a clear", n) // one is the request
 	}
 }
@@ -124,6 +124,18 @@ func TestSnapshotAllocatesNothing(t *testing.T) {
 func TestMemory(t *testing.T) {
 	if size := unsafe.Sizeof(Recorder{}); size > 512<<10 {
 		t.Errorf("a recorder takes %d KiB", size>>10)
+	}
+}
+
+// A record is one cache line: the allocator begins a page with what is as large as a
+// recorder.
+func TestRecordsAreLines(t *testing.T) {
+	if runtime.GOARCH == "386" || runtime.GOARCH == "arm" {
+		t.Skip("words of 32 bits")
+	}
+	r := new(Recorder)
+	if at := uintptr(unsafe.Pointer(&r.ring)); at%64 != 0 {
+		t.Errorf("the ring begins %d bytes behind the beginning of a line", at%64)
 	}
 }
 

@@ -2,6 +2,8 @@ package perf
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"testing"
 
@@ -45,7 +47,7 @@ type model struct {
 	answerAfter  uint64
 
 	// Millisecond rows and usage intervals, kept as the rule says.
-	rows     []history.Milli
+	millis   []history.Milli
 	open     history.Milli
 	milliEnd uint64
 	rowsFrom uint64 // end of the last pass in a row
@@ -60,6 +62,43 @@ type model struct {
 	got  int // packets since the last stamp
 	long uint64
 	slow int
+
+	// The answer under way, if any: what is to be copied of the histories, and what
+	// compares all of it in the end.
+	asked *request
+	rest  int
+	check func()
+
+	rxDrops uint64
+	rows    map[Queue]fullRow // of what was polled; see polled
+
+	elsewhere uint64 // packets of no queue
+	longest   int    // bits of the ticks of the longest span of a timer in the pass
+}
+
+// fullRow is full batches in a row, the last of them in pass in, when there had been at
+// packets.
+type fullRow struct {
+	n  uint16
+	in uint64
+	at uint64
+}
+
+// packets returns how many there have been of what is being polled.
+func (m *model) packets() uint64 {
+	n := m.elsewhere
+	if m.cur >= 0 {
+		n = m.queueStats[m.queues[m.cur]].Packets
+	}
+	return n + uint64(m.got)
+}
+
+// polled names what is being polled, also if it is no queue.
+func (m *model) polled() Queue {
+	if m.cur < 0 {
+		return Queue{}
+	}
+	return m.queues[m.cur]
 }
 
 type pass struct {
@@ -121,7 +160,8 @@ func (m *model) clear(now uint64) {
 	m.first = m.next
 	m.passes, m.batches, m.upcalls = nil, nil, nil
 	m.gaps = [history.NumGaps][]gapSpan{}
-	m.back = 0
+	m.back, m.rxDrops = 0, 0
+	m.rows, m.elsewhere = map[Queue]fullRow{}, 0
 	m.counts = [256]uint64{}
 	for i := range m.timers {
 		m.timers[i] = TimerStats{}
@@ -132,7 +172,7 @@ func (m *model) clear(now uint64) {
 	for q := range m.txStats {
 		m.txStats[q] = &QueueStats{Queue: q}
 	}
-	m.rows, m.open = nil, history.Milli{}
+	m.millis, m.open = nil, history.Milli{}
 	m.milliEnd = now + uint64(m.hz/1000)
 }
 
@@ -143,7 +183,7 @@ func (m *model) begin(now uint64, flags history.Flags) {
 	}
 	m.p = pass{rec: history.Record{Flags: flags}, detail: m.level == Detailed}
 	m.until, m.mark = now, now
-	m.cur, m.got, m.long, m.slow = -1, 0, 0, 0
+	m.cur, m.got, m.long, m.slow, m.longest = -1, 0, 0, 0, 0
 }
 
 // held notes that the clock went backwards.
@@ -170,6 +210,8 @@ func (m *model) spend(now uint64) {
 		} else {
 			q.IdleCycles += d
 		}
+	} else {
+		m.elsewhere += uint64(m.got)
 	}
 	m.got = 0
 	if d > m.long {
@@ -219,7 +261,7 @@ func (m *model) finish(now uint64) {
 	}
 	m.rowsFrom = rec.End
 	if rec.End >= m.milliEnd {
-		m.rows = append(m.rows, m.open)
+		m.millis = append(m.millis, m.open)
 		m.open = history.Milli{}
 		m.milliEnd = rec.End + uint64(m.hz/1000)
 	}
@@ -248,7 +290,7 @@ func (m *model) doPass() {
 		return // a parked owner calls nothing
 	}
 	for range rapid.IntRange(0, 6).Draw(t, "calls") {
-		switch rapid.SampledFrom([]string{"poll", "pollend", "batch", "batch", "tx", "drop", "count", "upcall", "timer", "sleep", "size"}).Draw(t, "call") {
+		switch rapid.SampledFrom([]string{"poll", "pollend", "batch", "batch", "tx", "drop", "rx drop", "count", "upcall", "timer", "sleep", "size"}).Draw(t, "call") {
 		case "poll":
 			q := rapid.IntRange(-1, len(m.queues)).Draw(t, "queue")
 			if !m.on() {
@@ -260,7 +302,7 @@ func (m *model) doPass() {
 				m.spend(now)
 				r.stamp(now)
 			}
-			r.to(q)
+			r.cur = q + firstCur
 			if m.cur = q; q < 0 || q >= len(m.queues) {
 				m.cur = -2
 			}
@@ -289,9 +331,17 @@ func (m *model) doPass() {
 				if n > 0 {
 					m.p.rec.Batches++
 					m.batches = append(m.batches, uint64(n))
+					row := m.rows[m.polled()]
 					if n >= m.batch {
+						if row.in+1 < m.next || row.at != m.packets()-uint64(n) {
+							row.n = 0
+						}
+						row.n++
+						row.in, row.at = m.next, m.packets()
 						m.p.rec.Full++
+						m.p.rec.InRow = max(m.p.rec.InRow, row.n)
 					}
+					m.rows[m.polled()] = row
 				}
 			}
 		case "tx":
@@ -306,6 +356,13 @@ func (m *model) doPass() {
 			r.Drop(n)
 			if m.on() {
 				m.p.rec.Drops += uint32(max(n, 0))
+			}
+		case "rx drop":
+			n := rapid.IntRange(-1, 100).Draw(t, "n")
+			r.RxDrop(n)
+			if m.on() && n > 0 {
+				m.p.rec.Flags |= history.RxDropped
+				m.rxDrops += uint64(n)
 			}
 		case "count":
 			c := Counter(rapid.IntRange(0, NumBuiltin+1).Draw(t, "counter"))
@@ -410,6 +467,10 @@ func (m *model) timer(depth int) (span uint64) {
 		if own > s.Max {
 			s.Max, s.MaxIteration = own, m.next
 		}
+		if n := bits.Len64(own); n > m.longest {
+			m.longest = n
+			m.p.rec.Flags = m.p.rec.Flags.WithTimer(id, own)
+		}
 	}
 	return end - start
 }
@@ -431,6 +492,9 @@ func (m *model) sleep() uint64 {
 	m.p.rec.Flags = m.p.rec.Flags.WithGap(history.Accounting)
 	m.until += d
 	m.mark += d
+	if m.asked != nil {
+		m.copied(math.MaxInt)
+	}
 	end := m.stampTime()
 	m.r.sleepEnd(end)
 	if end < m.mark {
@@ -457,48 +521,58 @@ func (m *model) end() {
 	m.finish(now)
 	m.readings = nil
 	r.end(now)
-	now = m.mark
-	due := req != nil && now >= m.answerAfter
+	m.served(req, pieceSize)
+}
+
+// served is what follows on the end of a pass: the accounting and answering that the
+// rules foresee. Of histories up to most rows and records are copied.
+func (m *model) served(req *request, most int) {
+	now := m.mark
+	copying := m.asked != nil
+	due := !copying && req != nil && now >= m.answerAfter
+	account := m.next%pending == 0 || due
 	want := 0
-	if m.next%pending == 0 || due {
-		want = 1
+	if account {
+		want++
 	}
-	if due {
-		want = 2
+	if due || copying {
+		want++
 	}
 	if len(m.readings) != want {
 		m.t.Fatalf("%d clock readings after pass %d, want %d (request %v)", len(m.readings), m.next-1, want, req != nil)
 	}
 	flags := history.Flags(0)
-	if want > 0 {
+	if account {
 		flags = flags.WithGap(history.Accounting)
 		m.settle()
 	}
 	if due {
-		m.apply(req, now)
+		m.apply(req, now, most)
+	} else if copying {
+		m.copied(most)
 	}
-	if want > 0 {
+	if account {
 		acc := max(m.readings[0], now)
 		m.gap(history.Accounting, now, acc)
 		now = acc
 	}
-	if due {
-		ans := max(m.readings[1], now)
+	if due || copying {
+		ans := max(m.readings[want-1], now)
 		if ans != now {
 			flags = flags.WithGap(history.Answering)
 			m.gap(history.Answering, now, ans)
 		}
 		now = ans
-		m.answerAfter = now + uint64(m.hz/1000)
+		if due {
+			m.answerAfter = now + uint64(m.hz/1000)
+		}
 	}
 	m.begin(now, flags)
 }
 
-// apply does a request's errand to the model and compares the copy.
-func (m *model) apply(req *request, at uint64) {
-	if !req.done.Load() {
-		m.t.Fatal("the request was not answered")
-	}
+// apply does a request's errand to the model. Of the histories most rows and records are
+// copied now.
+func (m *model) apply(req *request, at uint64, most int) {
 	if req.clear {
 		m.clear(at)
 		m.until = at
@@ -506,11 +580,26 @@ func (m *model) apply(req *request, at uint64) {
 	if req.setLevel {
 		m.level = req.level
 	}
+	m.asked, m.rest, m.check = req, 0, func() {}
 	if req.into != nil {
 		if m.on() && !req.clear {
 			m.until = at
 		}
-		m.compare(req.into, req.want, at)
+		m.check = m.compare(req.into, req.want, at)
+		m.rest = min(req.want.Iterations, int(m.next-m.first)) + min(req.want.Millis, len(m.millis))
+	}
+	m.copied(most)
+}
+
+// copied says that up to most rows and records were copied.
+func (m *model) copied(most int) {
+	m.rest -= min(m.rest, most)
+	if done := m.asked.done.Load(); done != (m.rest == 0) {
+		m.t.Fatalf("the answer is done: %v, with %d rows to be copied", done, m.rest)
+	}
+	if m.rest == 0 {
+		m.check()
+		m.asked = nil
 	}
 }
 
@@ -536,7 +625,7 @@ func (m *model) ask(e errand) {
 			m.t.Fatal("a parked owner's reader did not answer itself")
 		}
 		at := max(m.readings[0], m.until)
-		m.apply(req, at)
+		m.apply(req, at, math.MaxInt)
 		if (was == Off) != (m.level == Off) && r.started {
 			// What was until now was of the one kind, what follows is of the other.
 			kind := history.Reload
@@ -552,7 +641,7 @@ func (m *model) ask(e errand) {
 		m.readings = nil
 		r.End()
 		at := max(m.readings[0], m.until)
-		m.apply(req, at)
+		m.apply(req, at, math.MaxInt)
 		end := max(m.readings[1], at)
 		m.answerAfter = end + uint64(m.hz/1000)
 		if m.level != Off {
@@ -562,6 +651,10 @@ func (m *model) ask(e errand) {
 	default:
 		for !req.done.Load() {
 			m.doPass()
+			if m.asked != nil && rapid.IntRange(0, 4).Draw(m.t, "park amid an answer") == 0 {
+				m.park()
+				m.resume(nil, nil)
+			}
 		}
 	}
 }
@@ -577,30 +670,30 @@ func (m *model) park() {
 		m.settle()
 		// Park reads the clock once, then ends the pass with that.
 		m.r.park(now, Parked)
-		flags := history.Flags(0)
-		now = m.mark
-		if len(m.readings) > 0 {
-			flags = flags.WithGap(history.Accounting)
-			acc := max(m.readings[0], now)
-			m.gap(history.Accounting, now, acc)
-			now = acc
-		}
-		m.begin(now, flags)
-		m.p.rec.Flags |= flags
+		m.served(nil, math.MaxInt)
 	} else {
 		if m.on() {
 			m.settle()
 		}
 		m.r.park(m.advance(), Parked)
+		if m.asked != nil {
+			m.copied(math.MaxInt)
+		}
 	}
 	m.running = false
 }
 
-func (m *model) resume(p *Polling) {
+func (m *model) resume(p *Polling, prepared *Prepared) {
 	m.advance()
 	m.readings = nil
 	started := m.r.started
-	if err := m.r.Resume(p); err != nil {
+	err := error(nil)
+	if prepared == nil {
+		err = m.r.Resume(p)
+	} else {
+		err = m.r.ResumeWith(prepared)
+	}
+	if err != nil {
 		m.t.Fatal(err)
 	}
 	if p != nil {
@@ -626,6 +719,8 @@ func (m *model) resume(p *Polling) {
 			m.usage[i].Queues = queues
 		}
 		m.queues = p.RxQueues
+		delete(m.rows, Queue{})
+		m.elsewhere = 0
 	}
 	m.running = true
 	now := max(m.readings[0], m.until)
@@ -646,16 +741,17 @@ func (m *model) resume(p *Polling) {
 	}
 }
 
-// compare compares a snapshot with what the model sums up.
-func (m *model) compare(s *Snapshot, want Want, now uint64) {
+// compare returns what compares a snapshot with what the model sums up now.
+func (m *model) compare(s *Snapshot, want Want, now uint64) func() {
 	t := m.t
 	var w Snapshot
 	w.Level = m.level
 	w.Since, w.Until, w.Now = m.since, m.until, now
 	w.ClockBack = m.back
+	w.Totals.RxDrops = m.rxDrops
 	copy(w.Counts[:], m.counts[:])
 	w.Counters = []NamedCount{{Count: m.counts[NumBuiltin]}, {Count: m.counts[NumBuiltin+1]}}
-	w.Timers = m.timers
+	w.Timers = slices.Clone(m.timers)
 	for k := range m.gaps {
 		g := &w.Gaps[k]
 		for i, span := range m.gaps[k] {
@@ -732,25 +828,28 @@ func (m *model) compare(s *Snapshot, want Want, now uint64) {
 		g.Sizes.Multicast += s.Sizes.Multicast
 		g.Sizes.Broadcast += s.Sizes.Broadcast
 	}
-	w.Usage = m.usage[max(0, len(m.usage)-UsageIntervals):]
+	w.Usage = slices.Clone(m.usage[max(0, len(m.usage)-UsageIntervals):])
 	w.NextIteration = m.next
 	w.Suspicion = suspicious.Default()
 	n := min(want.Iterations, int(m.next-m.first))
 	w.Iterations = m.records[len(m.records)-n:]
-	w.Millis = m.rows[max(0, len(m.rows)-want.Millis):]
+	w.Millis = m.millis[max(0, len(m.millis)-want.Millis):]
 	w.OpenMilli = m.open
 
-	if diff := cmp.Diff(&w, s, cmpopts.EquateEmpty(), equal[histogram.Fine](), equal[histogram.Binned](), equal[histogram.Small](),
-		cmpopts.IgnoreUnexported(Snapshot{}), cmpopts.IgnoreFields(Snapshot{}, "Anchor")); diff != "" {
-		t.Fatalf("snapshot of iteration %d (-want +got):\n%s", m.next, diff)
-	}
-	// The identity that nothing hides from.
-	var gaps uint64
-	for _, g := range s.Gaps {
-		gaps += g.Ticks
-	}
-	if s.Wall() != s.Totals.Cycles+s.Totals.Sleep+gaps {
-		t.Fatalf("wall %d, cycles %d + sleep %d + gaps %d", s.Wall(), s.Totals.Cycles, s.Totals.Sleep, gaps)
+	return func() {
+		s.settle()
+		if diff := cmp.Diff(&w, s, cmpopts.EquateEmpty(), equal[histogram.Fine](), equal[histogram.Binned](), equal[histogram.Small](),
+			cmpopts.IgnoreUnexported(Snapshot{}), cmpopts.IgnoreFields(Snapshot{}, "Anchor")); diff != "" {
+			t.Fatalf("snapshot of iteration %d (-want +got):\n%s", w.NextIteration, diff)
+		}
+		// The identity that nothing hides from.
+		var gaps uint64
+		for _, g := range s.Gaps {
+			gaps += g.Ticks
+		}
+		if s.Wall() != s.Totals.Cycles+s.Totals.Sleep+gaps {
+			t.Fatalf("wall %d, cycles %d + sleep %d + gaps %d", s.Wall(), s.Totals.Cycles, s.Totals.Sleep, gaps)
+		}
 	}
 }
 
@@ -769,8 +868,19 @@ func TestRecorderAgainstModel(t *testing.T) {
 			Polling: Polling{RxQueues: []Queue{q(0), q(1), q(2)}, TxQueues: []Queue{{Port: "tx"}}},
 		})
 		snap := new(Snapshot)
+		polling := func() *Polling {
+			perm := rapid.Permutation([]int{0, 1, 2, 3}).Draw(t, "queues")
+			p := &Polling{TxQueues: []Queue{{Port: "tx"}}}
+			for _, i := range perm[:rapid.IntRange(0, 4).Draw(t, "n")] {
+				p.RxQueues = append(p.RxQueues, q(i))
+			}
+			return p
+		}
+		// One that was prepared, maybe long ago, maybe used before.
+		var next *Polling
+		var prepared *Prepared
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch step := rapid.SampledFrom([]string{"passes", "passes", "passes", "snapshot", "clear", "level", "park", "resume", "wait"}).Draw(t, "step"); step {
+			switch step := rapid.SampledFrom([]string{"passes", "passes", "passes", "snapshot", "clear", "level", "park", "resume", "prepare", "wait"}).Draw(t, "step"); step {
 			case "passes":
 				for range rapid.IntRange(1, 80).Draw(t, "passes") {
 					m.doPass()
@@ -791,16 +901,19 @@ func TestRecorderAgainstModel(t *testing.T) {
 				if m.running {
 					continue
 				}
-				if m.r.started && rapid.Bool().Draw(t, "reconfigure") {
-					perm := rapid.Permutation([]int{0, 1, 2, 3}).Draw(t, "queues")
-					var p Polling
-					for _, i := range perm[:rapid.IntRange(0, 4).Draw(t, "n")] {
-						p.RxQueues = append(p.RxQueues, q(i))
-					}
-					p.TxQueues = []Queue{{Port: "tx"}}
-					m.resume(&p)
-				} else {
-					m.resume(nil)
+				switch how := rapid.IntRange(0, 2).Draw(t, "reconfigure"); {
+				case !m.r.started || how == 0:
+					m.resume(nil, nil)
+				case how == 1 && prepared != nil:
+					m.resume(next, prepared)
+				default:
+					m.resume(polling(), nil)
+				}
+			case "prepare":
+				var err error
+				next = polling()
+				if prepared, err = m.r.Prepare(next); err != nil {
+					t.Fatal(err)
 				}
 			}
 		}

@@ -3,8 +3,8 @@ package perf
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/pmdperf/pmdperf/history"
@@ -52,6 +52,10 @@ func (r *Recorder) park(now uint64, to State) {
 		}
 		r.settle()
 	}
+	if r.rest.req != nil {
+		r.copyRest(math.MaxInt)
+		r.arm()
+	}
 	if to == Closed {
 		r.detector.Flush(&r.ring, r.next)
 	}
@@ -73,8 +77,41 @@ func (r *Recorder) underWay() bool {
 // keeps what was recorded of it. An error says what is wrong with p, which is then
 // left unused, or that the recorder is closed.
 //
-// Resume waits for a reader that is copying, and allocates for new queues.
+// Resume waits for a reader that is copying, and allocates for new queues; where the
+// time of a reload counts, use ResumeWith.
 func (r *Recorder) Resume(p *Polling) error {
+	if err := r.unpark(); err != nil {
+		return err
+	}
+	var err error
+	if p != nil {
+		if err = p.check(); err == nil {
+			r.configure(r.plan(p))
+		} else {
+			err = fmt.Errorf("polling configuration: %w", err)
+		}
+	}
+	r.resumed(r.clock())
+	return err
+}
+
+// ResumeWith is Resume with a polling configuration that was prepared. What is left to
+// do for it is copying: no search, no check and no allocation. If the configuration was
+// changed, or the recorder cleared, since it was prepared, that is done again here.
+func (r *Recorder) ResumeWith(p *Prepared) error {
+	if err := r.unpark(); err != nil {
+		return err
+	}
+	if p.base != r.queues {
+		p = r.plan(&p.polling)
+	}
+	r.configure(p)
+	r.resumed(r.clock())
+	return nil
+}
+
+// unpark takes the recorder back from its readers.
+func (r *Recorder) unpark() error {
 	for !r.state.CompareAndSwap(uint32(Parked), uint32(Running)) {
 		switch State(r.state.Load()) {
 		case Running:
@@ -84,16 +121,8 @@ func (r *Recorder) Resume(p *Polling) error {
 		}
 		pause()
 	}
-	var err error
-	if p != nil {
-		if err = p.check(); err == nil {
-			r.configure(p)
-		} else {
-			err = fmt.Errorf("polling configuration: %w", err)
-		}
-	}
-	r.resumed(r.clock())
-	return err
+	r.reader.thread.Store(int32(threadID()))
+	return nil
 }
 
 // pause gives a reader that copies the chance to finish.
@@ -125,61 +154,4 @@ func (r *Recorder) resumed(now uint64) {
 	}
 	r.begin(now)
 	*r.record() = history.Record{Flags: flags}
-}
-
-// remembered is how many queues that are no longer polled keep their own sums, so that
-// one that comes back goes on where it was.
-const remembered = 64
-
-// configure makes p the polling configuration.
-func (r *Recorder) configure(p *Polling) {
-	old := r.queues()
-	had := slices.Concat(old, r.goneRx)
-	from := make([]int, len(p.RxQueues))
-	all := make([]rxQueue, firstQueue+len(p.RxQueues))
-	rx := all[firstQueue:]
-	for i, q := range p.RxQueues {
-		from[i] = -1
-		if j := slices.IndexFunc(had, func(o rxQueue) bool { return o.same(q) }); j >= 0 {
-			rx[i] = had[j]
-			if j < len(old) {
-				from[i] = j
-			}
-		}
-		rx[i].Queue = q
-	}
-	gone := slices.DeleteFunc(had, func(o rxQueue) bool { return slices.ContainsFunc(p.RxQueues, o.same) })
-	for len(gone) > remembered {
-		r.gone.add(&gone[len(gone)-1])
-		gone = gone[:len(gone)-1]
-	}
-	r.goneRx = gone
-
-	hadTx := slices.Concat(r.tx, r.goneTx)
-	tx := make([]txQueue, len(p.TxQueues))
-	for i, q := range p.TxQueues {
-		if j := slices.IndexFunc(hadTx, func(o txQueue) bool { return o.same(q) }); j >= 0 {
-			tx[i] = hadTx[j]
-		}
-		tx[i].Queue = q
-	}
-	goneTx := slices.DeleteFunc(hadTx, func(o txQueue) bool { return slices.ContainsFunc(p.TxQueues, o.same) })
-	r.goneTx = goneTx[:min(len(goneTx), remembered)]
-	r.rx, r.tx = all, tx
-	r.usage.poll(r, from)
-	r.setup.Polling = *p
-	r.reader.queues.Store(uint32(max(len(p.RxQueues), len(p.TxQueues))))
-	r.publish(p)
-}
-
-func (q *rxQueue) add(o *rxQueue) {
-	q.busy += o.busy
-	q.idle += o.idle
-	q.packets += o.packets
-	sizes := o.sizes.sum()
-	for i, n := range sizes.Classes {
-		q.sizes.sums.Classes[i] += n
-	}
-	q.sizes.sums.Multicast += sizes.Multicast
-	q.sizes.sums.Broadcast += sizes.Broadcast
 }

@@ -3,6 +3,7 @@ package perf
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -63,6 +64,7 @@ type request struct {
 type errand struct {
 	clear     bool
 	suspicion *suspicious.Settings
+	usual     uint64 // ticks; 0 to leave it
 	setLevel  bool
 	level     Level
 	into      *Snapshot
@@ -86,9 +88,16 @@ type reader struct {
 
 	asked   atomic.Int64 // when the unanswered request was posted, ns since made; 0 if none
 	num     atomic.Uint64
-	queues  atomic.Uint32 // how many queues to make room for
+	queues  atomic.Pointer[queueSet]
 	polled  atomic.Pointer[[]suspicious.Polled]
 	scratch request
+
+	numQueues atomic.Uint32 // how many queues to make room for
+
+	adaptive bool  // iterations are compared with what is usual
+	usual    usual // what that is
+
+	thread atomic.Int32 // kernel's number of the owner's thread
 }
 
 func (d *reader) init(r *Recorder) {
@@ -139,7 +148,7 @@ func (r *Recorder) fill(ctx context.Context, want Want) error {
 		if err := r.collect(ctx); err != nil {
 			return err
 		}
-		d.box.room(want, int(d.queues.Load()), len(r.setup.Counters), len(r.setup.Timers))
+		d.box.room(want, int(d.numQueues.Load()), len(r.setup.Counters), len(r.setup.Timers))
 		short, err := r.ask(ctx, errand{want: want, into: d.box})
 		if err != nil {
 			return err
@@ -149,6 +158,7 @@ func (r *Recorder) fill(ctx context.Context, want Want) error {
 		}
 	}
 	s := d.box
+	s.settle()
 	s.Name, s.Core, s.NUMA = r.setup.Name, r.setup.Core, r.setup.NUMA
 	s.Hz = r.setup.hz
 	s.Anchor = tsc.Take()
@@ -201,6 +211,9 @@ func (r *Recorder) SetSuspicion(ctx context.Context, s suspicious.Settings) erro
 	}
 	return r.inTurn(ctx, func(ctx context.Context) error {
 		_, err := r.ask(ctx, errand{suspicion: &s})
+		if err == nil {
+			r.reader.adaptive = s.On && s.Adaptive > 0
+		}
 		return err
 	})
 }
@@ -340,7 +353,7 @@ func (r *Recorder) wait(ctx context.Context, req *request) bool {
 // on is booked as what it was.
 func (r *Recorder) answerIdle(req *request, now uint64) {
 	was := r.level
-	r.answer(req, now)
+	r.answer(req, now, math.MaxInt)
 	if (was == Off) != (r.level == Off) && r.started {
 		kind := history.Reload
 		if was == Off {
@@ -376,6 +389,12 @@ func (s *Snapshot) room(want Want, queues, counters, timers int) {
 	s.usage = slices.Grow(s.usage[:0], queues*UsageIntervals)
 	s.Counters = slices.Grow(s.Counters[:0], counters)[:counters]
 	s.Timers = slices.Grow(s.Timers[:0], timers)[:timers]
+}
+
+// settle does what the owner leaves to readers.
+func (s *Snapshot) settle() {
+	s.Cycles.Settle(cyclesBinner)
+	s.CyclesPerPacket.Settle(cyclesPerPacketBinner)
 }
 
 // reset empties s but keeps the memory of its slices.

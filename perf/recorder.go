@@ -43,7 +43,7 @@ type Recorder struct {
 	next  uint64 // number of the pass under way: its record is ring.At(next)
 	start uint64 // tick at which it began
 	mark  uint64 // last stamp taken in it; a clock behind it went backwards
-	trip  uint64 // a pass of more cycles is accounted at once
+	trip  uint64 // after a pass of so many cycles serve is called; see arm
 	rx    []rxQueue
 	level Level
 	full  uint32        // packets of a full batch
@@ -52,16 +52,19 @@ type Recorder struct {
 
 	counts [256]uint64
 
+	_            [24]byte // so that no record lies on two cache lines; a test looks
 	ring         history.Ring
 	batchPackets histogram.Small
 
-	scratch   [2][pending]uint64 // accounting's
-	accounted uint64             // number of the first record not accounted yet
+	lists     lists  // accounting's
+	accounted uint64 // number of the first record not accounted yet
 	sums      sums
 	tx        []txQueue
-	gone      rxQueue   // sums of rx queues that are no longer polled,
-	goneRx    []rxQueue // but for the last of them, which may come back
-	goneTx    []txQueue
+	nowhere   rxQueue    // what no queue is charged with
+	gone      rxQueue    // sums of rx queues that are no longer polled,
+	goneRx    []*rxQueue // but for the last of them, which may come back
+	goneTx    []*txQueue
+	queues    *queueSet // which all these are; nil after a clear forgot some
 	usage     usageIntervals
 
 	setup   setup
@@ -74,7 +77,9 @@ type Recorder struct {
 	// counts as they were when the level went off, to which they return.
 	countsBefore [256]uint64
 
+	limit       uint64 // a pass of more cycles is accounted at once
 	answerAfter uint64 // no request is answered before this tick
+	rest        rest
 	milliTicks  uint64
 
 	reader reader
@@ -82,18 +87,21 @@ type Recorder struct {
 
 // passState is what begins anew with every pass.
 type passState struct {
-	cur   int    // index in rx of the queue being polled; see noneYet
-	slowQ int    // index in rx of the queue that took most of the pass so far
-	slowT uint64 // and the ticks that it took
-	inner uint64 // ticks of timers that ended inside the timer under way
-	polls uint32 // packets that the poll under way returned
+	cur   int           // the queue being polled; see noneYet
+	slowT uint64        // ticks that the queue took that took most of the pass so far
+	slowQ history.Flags // and that queue, as flags have it
+	polls uint32        // packets that the poll under way returned
+	inner uint64        // ticks of timers that ended inside the timer under way
 }
 
 // rxQueue is what the owner keeps of an rx queue.
 type rxQueue struct {
-	busy, idle uint64
-	packets    uint64
-	sizes      sizeTally
+	cycles  [2]uint64 // ticks of polls that returned nothing, and of those that did
+	packets uint64
+	fullIn  uint64 // pass of the last full batch
+	fullAt  uint64 // packets up to then
+	inRow   uint32 // full batches in a row up to then
+	sizes   sizeTally
 	Queue
 }
 
@@ -109,18 +117,15 @@ type setup struct {
 	hz float64
 }
 
-// The first two entries of rx stand for no queue. Their times are thrown away, which
-// spares the hot path a test. Before any queue was polled in a pass, the next Poll
-// begins where the pass did (noneYet); after PollEnd it begins at a clock reading of
-// its own (between).
+// What is being polled is kept as the queue's index in rx + firstCur. Before any queue
+// was polled in a pass, the next Poll begins where the pass did (noneYet); after PollEnd
+// it begins at a clock reading of its own (between). These, and whatever else is no
+// queue's, stand for no queue.
 const (
-	noneYet    = 0
-	between    = 1
-	firstQueue = 2
+	noneYet  = 0
+	between  = 1
+	firstCur = history.MaxQueues
 )
-
-// queues returns the rx queues that are polled.
-func (r *Recorder) queues() []rxQueue { return r.rx[min(firstQueue, len(r.rx)):] }
 
 // newRecorder returns a parked recorder; now is the clock.
 func newRecorder(cfg Config, hz float64, now func() uint64) (*Recorder, error) {
@@ -132,10 +137,12 @@ func newRecorder(cfg Config, hz float64, now func() uint64) (*Recorder, error) {
 	r := &Recorder{clock: now, setup: setup{cfg, hz}, detector: suspicious.New(cfg.Captures)}
 	r.full = uint32(cfg.BatchSize)
 	r.setLevel(cfg.Level)
-	r.trip = 1<<64 - 1
+	r.limit = math.MaxUint64
+	r.arm()
 	r.milliTicks = max(1, uint64(hz/1000))
 	r.sums.timers = make([]TimerStats, len(cfg.Timers))
-	r.configure(&cfg.Polling)
+	r.queues = new(queueSet)
+	r.configure(r.plan(&cfg.Polling))
 	r.start = now()
 	r.clear(r.start)
 	r.usage.init(r)
@@ -152,21 +159,17 @@ func (r *Recorder) record() *history.Record { return r.ring.At(r.next) }
 // reads no clock, as q is charged from the beginning of the pass; the last queue of
 // a pass is charged to its end, unless PollEnd comes first.
 func (r *Recorder) Poll(q int) {
-	if r.level != Off {
-		r.poll(q)
+	if r.level == Off {
+		return
 	}
+	if r.cur != noneYet {
+		r.pollNext()
+	}
+	r.cur = q + firstCur
 }
 
-func (r *Recorder) poll(q int) {
-	if r.cur != noneYet {
-		now := tsc.Now()
-		if now < r.mark {
-			now = r.hold()
-		}
-		r.charge(now)
-	}
-	r.to(q)
-}
+// pollNext ends the polling of a queue before that of the next begins.
+func (r *Recorder) pollNext() { r.stamp(tsc.Now()) }
 
 // PollEnd ends the polling of a queue before the pass ends: what follows, until
 // the next Poll or End, is the loop's overhead.
@@ -178,40 +181,34 @@ func (r *Recorder) PollEnd() {
 	r.cur = between
 }
 
-// to makes q the queue being polled.
-func (r *Recorder) to(q int) {
-	r.cur = between
-	if i := q + firstQueue; uint(q) < uint(history.MaxQueues) && i < len(r.rx) {
-		r.cur = i
-	}
-}
-
 // stamp charges the time since the last stamp to the queue being polled.
 func (r *Recorder) stamp(now uint64) {
 	if now < r.mark {
 		now = r.hold()
 	}
-	r.charge(now)
-}
-
-// charge is stamp for a time that is not before the last stamp. It is apart, and
-// callers on the hot path make stamp's test themselves, because it is small enough
-// to be inlined there.
-func (r *Recorder) charge(now uint64) {
 	d := now - r.mark
 	r.mark = now
-	q := &r.rx[r.cur]
-	if r.polls != 0 {
-		q.busy += d
-		q.packets += uint64(r.polls)
-		r.polls = 0
-	} else {
-		q.idle += d
+	if q := r.charge(d); d > r.slowT {
+		r.slowQ, r.slowT = q, d
 	}
-	if d > r.slowT {
-		r.slowT = d
-		r.slowQ = r.cur
+	r.polls = 0
+}
+
+// charge charges d ticks to the queue being polled and returns it as flags have it.
+func (r *Recorder) charge(d uint64) history.Flags {
+	q, flag := r.polled()
+	q.cycles[notZero(r.polls)%2] += d
+	q.packets += uint64(r.polls)
+	return flag
+}
+
+// polled returns the queue being polled, and itself as flags have it. For no queue there
+// is one that is thrown away, which spares a test that would cost more.
+func (r *Recorder) polled() (*rxQueue, history.Flags) {
+	if i := r.cur - firstCur; uint(i) < uint(len(r.rx)) {
+		return &r.rx[i], history.Flags(i + 1)
 	}
+	return &r.nowhere, 0
 }
 
 // hold returns the time to use where the clock went backwards.
@@ -234,24 +231,42 @@ func (r *Recorder) Batch(packets, fill int) {
 	}
 }
 
+// batch has no branch on its arguments but such as are hardly ever taken: whether a
+// queue had anything is what no processor can predict.
 func (r *Recorder) batch(packets, fill int) {
-	rec := r.record()
-	if r.level == Detailed && fill > 0 && uint64(fill) > uint64(rec.Fill) {
-		rec.Fill = uint32(min(uint64(fill), math.MaxUint32))
+	if uint64(packets)|uint64(fill) > math.MaxUint32 {
+		packets, fill = clamp(packets), clamp(fill)
 	}
-	if packets <= 0 {
-		return
-	}
-	n := uint32(packets)
+	rec, n := r.record(), uint32(packets)
 	rec.Rx += n
 	r.polls += n
 	if r.level == Detailed {
-		rec.Batches++
+		one := notZero(n)
+		rec.Batches += uint32(one)
+		rec.Fill = max(rec.Fill, uint32(fill))
 		if n >= r.full {
-			rec.Full++
+			r.fullBatch(rec, n)
 		}
-		r.batchPackets.Add(uint64(n))
+		r.batchPackets.AddN(uint64(n), one)
 	}
+}
+
+// clamp holds n to what a field of a record can hold.
+func clamp(n int) int { return int(min(uint64(max(n, 0)), math.MaxUint32)) }
+
+// fullBatch notes that a batch of n packets of the queue being polled was full. Such
+// batches are in a row if no pass is between them, and no packets, which would have been
+// in a batch that was not full. That costs nothing in passes without full batches.
+func (r *Recorder) fullBatch(rec *history.Record, n uint32) {
+	rec.Full = uint16(min(uint32(rec.Full)+1, math.MaxUint16))
+	q, _ := r.polled()
+	packets := q.packets + uint64(r.polls)
+	if q.fullIn+1 < r.next || q.fullAt != packets-uint64(n) {
+		q.inRow = 0
+	}
+	q.fullIn, q.fullAt = r.next, packets
+	q.inRow = min(q.inRow+1, math.MaxUint16)
+	rec.InRow = max(rec.InRow, uint16(q.inRow))
 }
 
 // Tx records packets sent in the given number of batches.
@@ -265,6 +280,18 @@ func (r *Recorder) Tx(packets, batches int) {
 
 // Drop records packets that the loop dropped or that a tx queue did not take.
 func (r *Recorder) Drop(packets int) { r.record().Drops += uint32(max(packets, 0)) }
+
+// RxDrop records packets that found an rx queue's ring full, and so never reached the
+// loop, as far as the loop comes to know of them: from a driver's counter that it reads
+// now and then, say.
+func (r *Recorder) RxDrop(packets int) {
+	if packets <= 0 || r.level == Off {
+		return
+	}
+	r.record().Flags |= history.RxDropped
+	r.sums.totals.RxDrops += uint64(packets)
+	r.detector.RxDropped(r.next, uint64(packets))
+}
 
 // Count adds n to a counter.
 func (r *Recorder) Count(c Counter, n uint64) { r.counts[c] += n }
@@ -291,9 +318,8 @@ func (r *Recorder) Upcall(cycles uint64, ok bool) {
 // RxSizes records the sizes in bytes of packets received on rx queue q, an index in
 // Polling.RxQueues. It costs more than all else and is the loop's to call or not.
 func (r *Recorder) RxSizes(q int, sizes []uint16) {
-	// What is no queue falls on one of the first two entries, which are thrown away.
-	if i := q + firstQueue; r.level != Off && uint(i) < uint(len(r.rx)) {
-		r.rx[i].sizes.add(sizes)
+	if r.level != Off && uint(q) < uint(len(r.rx)) {
+		r.rx[q].sizes.add(sizes)
 	}
 }
 
@@ -309,8 +335,8 @@ func (r *Recorder) TxSizes(q int, sizes []uint16) {
 // RxCasts records how many of the packets received on rx queue q went to a
 // multicast and to the broadcast address.
 func (r *Recorder) RxCasts(q int, multicast, broadcast int) {
-	if i := q + firstQueue; r.level != Off && uint(i) < uint(len(r.rx)) {
-		r.rx[i].sizes.casts(multicast, broadcast)
+	if r.level != Off && uint(q) < uint(len(r.rx)) {
+		r.rx[q].sizes.casts(multicast, broadcast)
 	}
 }
 
@@ -341,17 +367,21 @@ func (r *Recorder) end(now uint64) {
 	if now < r.mark {
 		now = r.hold()
 	}
-	r.charge(now)
+	// As stamp does it, but that nothing has to be kept.
+	d := now - r.mark
+	slow := r.slowQ
+	if q := r.charge(d); d > r.slowT {
+		slow = q
+	}
 	rec := r.record()
 	rec.End = now
 	cycles := now - r.start - rec.Sleep
 	rec.Cycles = cycles
-	// Flags count queues from 1 on, and 0 is none.
-	rec.Flags |= history.Flags(max(r.slowQ, firstQueue-1) - (firstQueue - 1))
+	rec.Flags |= slow
 	r.begin(now)
 	r.next++
 	*r.record() = history.Record{Flags: r.flags}
-	if cycles > r.trip || r.next%pending == 0 || r.request.Load() != nil {
+	if cycles >= r.trip || r.next%pending == 0 || r.request.Load() != nil {
 		r.serve(now)
 	}
 }

@@ -6,42 +6,76 @@ import (
 	"github.com/pmdperf/pmdperf/history"
 )
 
+// pieceSize is how many rows and records of the histories an answer copies between two
+// passes. A pass waits less for it than for the sums.
+const pieceSize = 128
+
+// rest is what is still to be copied of an answer: the rows of milliseconds and the
+// records from, each before the end. They stay in the rings for much longer than it takes.
+type rest struct {
+	req             *request // nil if there is nothing
+	millis, noMilli uint64
+	its, noIt       uint64
+}
+
 // serve does at the end of a pass what need not be done in every pass: it accounts
 // the records that wait, and answers a reader, at most once a millisecond. The time
 // that takes is booked as gaps.
 //
 //go:noinline
 func (r *Recorder) serve(now uint64) {
-	asked := r.request.Load() != nil && now >= r.answerAfter
-	if !asked && r.next%pending != 0 && r.ring.At(r.next-1).Cycles <= r.trip {
+	copying := r.rest.req != nil
+	asked := !copying && r.request.Load() != nil && now >= r.answerAfter
+	regular := r.next%pending == 0
+	account := asked || regular || r.ring.At(r.next-1).Cycles > r.limit
+	if !account && !copying {
 		return
 	}
-	// An early accounting disarms the trigger until the next regular one: with a low
-	// threshold there would be one in every pass.
-	r.trip = math.MaxUint64
-	if r.next%pending == 0 {
-		r.trip = r.detector.Limit()
+	accounted := now
+	if account {
+		// An early accounting disarms the trigger until the next regular one: with a low
+		// threshold there would be one in every pass.
+		r.limit = math.MaxUint64
+		if regular {
+			r.limit = r.detector.Limit()
+		}
+		r.settle()
+		accounted = max(r.clock(), now)
 	}
-	r.settle()
-	accounted := max(r.clock(), now)
 	end := accounted
-	if asked {
+	if copying {
+		r.copyRest(pieceSize)
+		end = max(r.clock(), accounted)
+	} else if asked {
 		// A reader that gave up may have taken its request back.
 		if req := r.request.Swap(nil); req != nil {
-			r.answer(req, now)
+			r.answer(req, now, pieceSize)
 			end = max(r.clock(), accounted)
 			r.answerAfter = end + r.milliTicks
 		}
 	}
+	r.arm()
 	// Booked only now: a snapshot ends with the last pass.
-	r.gap(history.Accounting, accounted-now, accounted)
-	flags := history.Flags(0).WithGap(history.Accounting)
+	flags := history.Flags(0)
+	if account {
+		r.gap(history.Accounting, accounted-now, accounted)
+		flags = flags.WithGap(history.Accounting)
+	}
 	if end != accounted {
 		r.gap(history.Answering, end-accounted, end)
 		flags = flags.WithGap(history.Answering)
 	}
 	r.start, r.mark = end, end
 	r.record().Flags = r.flags | flags
+}
+
+// arm says which passes serve is called after: those beyond the limit, or all of them
+// while there is something to copy.
+func (r *Recorder) arm() {
+	r.trip = min(r.limit, math.MaxUint64-1) + 1
+	if r.rest.req != nil {
+		r.trip = 0
+	}
 }
 
 // serveOff answers a reader while the level is off.
@@ -57,7 +91,7 @@ func (r *Recorder) serveOff() {
 	if req == nil {
 		return
 	}
-	r.answer(req, now)
+	r.answer(req, now, math.MaxInt)
 	end := max(r.clock(), now)
 	r.answerAfter = end + r.milliTicks
 	if r.level != Off {
@@ -67,10 +101,10 @@ func (r *Recorder) serveOff() {
 	}
 }
 
-// answer does what a reader asks for. Nothing waits to be accounted; now is the
-// tick at which a clear takes effect. The owner calls it between two passes, or a
-// reader while the owner is parked.
-func (r *Recorder) answer(req *request, now uint64) {
+// answer does what a reader asks for, but of the histories it copies no more than so many
+// rows and records. Nothing waits to be accounted; now is the tick at which a clear takes
+// effect. The owner calls it between two passes, or a reader while the owner is parked.
+func (r *Recorder) answer(req *request, now uint64, most int) {
 	if req.clear {
 		r.clear(now)
 		r.start = now
@@ -80,13 +114,39 @@ func (r *Recorder) answer(req *request, now uint64) {
 	}
 	if req.suspicion != nil {
 		r.detector.Set(*req.suspicion, r.setup.hz, &r.ring, r.next)
-		r.trip = r.detector.Limit()
+		r.limit = r.detector.Limit()
+		r.arm()
+	}
+	if req.usual != 0 {
+		r.detector.SetUsual(req.usual)
 	}
 	if req.into != nil {
 		req.short = !r.copyTo(req.into, req.want, now)
 	}
-	r.reader.asked.Store(0)
-	req.done.Store(true)
+	r.rest.req = req
+	r.copyRest(most)
+}
+
+// copyRest copies up to so many rows and records of an answer's histories, and ends the
+// answer after the last of them.
+func (r *Recorder) copyRest(most int) {
+	c := &r.rest
+	s := c.req.into
+	if n := min(uint64(most), c.noMilli-c.millis); n > 0 {
+		s.Millis = r.sums.millis.AppendRows(s.Millis, c.millis, c.millis+n)
+		c.millis += n
+		most -= int(n)
+	}
+	if n := min(uint64(most), c.noIt-c.its); n > 0 {
+		s.Iterations = r.ring.Append(s.Iterations, c.its, c.its+n)
+		c.its += n
+	}
+	if c.millis == c.noMilli && c.its == c.noIt {
+		req := c.req
+		r.rest = rest{}
+		r.reader.asked.Store(0)
+		req.done.Store(true)
+	}
 }
 
 // setLevel changes the level between two passes. While the level is off the loop
@@ -109,9 +169,9 @@ func (r *Recorder) setLevel(l Level) {
 }
 
 // copyTo copies what is wanted into s, whose slices must have the room; it returns
-// false if they have not.
+// false if they have not. The histories are left to copyRest.
 func (r *Recorder) copyTo(s *Snapshot, want Want, now uint64) bool {
-	queues := len(r.queues())
+	queues := len(r.rx)
 	if cap(s.RxQueues) < queues || cap(s.TxQueues) < len(r.tx) || cap(s.usage) < queues*UsageIntervals {
 		return false
 	}
@@ -146,12 +206,12 @@ func (r *Recorder) copyTo(s *Snapshot, want Want, now uint64) bool {
 	s.Slowest, s.SlowestIteration = sums.slowest, sums.slowestIteration
 
 	s.RxQueues = s.RxQueues[:0]
-	for i := range r.queues() {
-		s.RxQueues = append(s.RxQueues, r.queues()[i].stats())
+	for i := range r.rx {
+		s.RxQueues = append(s.RxQueues, r.rx[i].stats())
 	}
 	gone := r.gone
 	for i := range r.goneRx {
-		gone.add(&r.goneRx[i])
+		gone.add(r.goneRx[i])
 	}
 	s.Gone = gone.stats()
 	s.TxQueues = s.TxQueues[:0]
@@ -163,14 +223,15 @@ func (r *Recorder) copyTo(s *Snapshot, want Want, now uint64) bool {
 
 	s.NextIteration = r.next
 	recorded := min(r.next-sums.cleared, history.RingSize-1, uint64(max(0, want.Iterations)), uint64(cap(s.Iterations)))
-	s.Iterations = r.ring.Append(s.Iterations[:0], r.next-recorded, r.next)
-	s.Millis = sums.millis.Append(s.Millis[:0], min(want.Millis, cap(s.Millis)))
+	s.Iterations, s.Millis = s.Iterations[:0], s.Millis[:0]
+	r.rest.its, r.rest.noIt = r.next-recorded, r.next
+	r.rest.millis, r.rest.noMilli = sums.millis.Last(min(want.Millis, cap(s.Millis)))
 	s.OpenMilli = *sums.millis.Open()
 	return true
 }
 
 func (q *rxQueue) stats() QueueStats {
-	return QueueStats{Queue: q.Queue, Packets: q.packets, BusyCycles: q.busy, IdleCycles: q.idle, Sizes: q.sizes.sum()}
+	return QueueStats{Queue: q.Queue, Packets: q.packets, BusyCycles: q.cycles[1], IdleCycles: q.cycles[0], Sizes: q.sizes.sum()}
 }
 
 // copyTo copies the complete intervals into s, oldest first.

@@ -125,7 +125,8 @@ type Totals struct {
 	TxPackets        uint64
 	RxBatches        uint64 // at level Detailed
 	FullBatches      uint64 // at level Detailed
-	Drops            uint64
+	Drops            uint64 // of the loop and of tx queues
+	RxDrops          uint64 // of the rings of rx queues; not among RxPackets
 	UpcallCycles     uint64 // at level Detailed
 }
 

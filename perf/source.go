@@ -17,6 +17,14 @@ func (r *Recorder) Clock() (ticks uint64, wall time.Time) {
 	return a.Ticks, a.Wall
 }
 
+// ThreadID returns the kernel's number of the thread that called Start or Resume last,
+// for probes of why it is slow; 0 before that and on systems other than Linux. Any
+// goroutine may call it.
+func (r *Recorder) ThreadID() int { return int(r.reader.thread.Load()) }
+
+// TimerNames returns the names of the timers by their number. Any goroutine may call it.
+func (r *Recorder) TimerNames() []string { return slices.Clone(r.setup.Timers) }
+
 // Ping asks the owner to end a pass, and changes nothing. It returns nil when the
 // owner did, which costs the loop as much as an early accounting, or is parked. Any
 // goroutine may call it. It returns a *StalledError if the owner ends no pass before
@@ -43,25 +51,19 @@ const pollingKept = 8
 
 // publish keeps the rx queues that are polled from the next pass on. The owner calls
 // it.
-func (r *Recorder) publish(p *Polling) {
-	queues := make([]suspicious.Queue, len(p.RxQueues))
-	for i, q := range p.RxQueues {
-		queues[i] = suspicious.Queue{Port: q.Port, ID: q.ID, Size: q.Size}
-	}
-	var kept []suspicious.Polled
-	if list := r.reader.polled.Load(); list != nil {
-		kept = slices.Clone(*list)
-	}
-	if n := len(kept); n > 0 && slices.Equal(kept[n-1].Queues, queues) {
+func (r *Recorder) publish(p *Prepared) {
+	n := len(p.polled)
+	if n == 0 {
 		return
 	}
-	kept = append(kept, suspicious.Polled{From: r.next, Queues: queues})
+	p.polled[n-1].From = r.next
 	// One that nothing was polled with leaves no trace.
-	if n := len(kept); n > 1 && kept[n-2].From == r.next {
-		kept = slices.Delete(kept, n-2, n-1)
+	if n > 1 && p.polled[n-2].From == r.next {
+		p.polled[n-2] = p.polled[n-1]
+		n--
 	}
-	kept = kept[max(0, len(kept)-pollingKept):]
-	r.reader.polled.Store(&kept)
+	p.polled = p.polled[max(0, n-pollingKept):n]
+	r.reader.polled.Store(&p.polled)
 }
 
 // Polled returns which rx queues iterations first to last polled, oldest first. The

@@ -29,3 +29,6 @@ func Pin(core, id int) error {
 	}
 	return nil
 }
+
+// threadID returns the kernel's number of the calling thread.
+func threadID() int { return unix.Gettid() }

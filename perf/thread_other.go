@@ -13,3 +13,6 @@ func Pin(core, id int) error {
 	runtime.LockOSThread()
 	return errors.ErrUnsupported
 }
+
+// threadID returns 0: there is no number that others could use.
+func threadID() int { return 0 }

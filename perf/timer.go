@@ -1,6 +1,8 @@
 package perf
 
 import (
+	"math"
+
 	"github.com/pmdperf/pmdperf/history"
 	"github.com/pmdperf/pmdperf/perf/tsc"
 )
@@ -64,12 +66,14 @@ func (r *Recorder) stopNamed(t Timer, id int, now uint64) uint64 {
 		if own > s.Max {
 			s.Max, s.MaxIteration = own, r.next
 		}
+		rec := r.record()
+		rec.Flags = rec.Flags.WithTimer(id, own)
 	}
 	return own
 }
 
 // SleepBegin says that the loop is about to sleep. The records that wait are
-// accounted first, as that costs nothing now. What follows until SleepEnd is sleep
+// accounted first, and the rest of an answer is copied, as that costs nothing now. What follows until SleepEnd is sleep
 // and no cycles; a queue being polled is charged until here.
 func (r *Recorder) SleepBegin() {
 	if r.level != Off {
@@ -81,6 +85,10 @@ func (r *Recorder) sleepBegin(now uint64) {
 	r.stamp(now)
 	r.cur = between
 	r.account()
+	if r.rest.req != nil {
+		r.copyRest(math.MaxInt)
+		r.arm()
+	}
 	r.skip(r.clock())
 }
 

@@ -36,8 +36,8 @@ func (r *Recorder) usageSums(queues []uint64) usageRow {
 	t := &s.totals
 	row := usageRow{s.until - s.since, t.BusyCycles, t.Cycles - t.BusyCycles, t.Sleep, 0, queues[:0]}
 	row.gap = row.ticks - t.Cycles - t.Sleep
-	for i := range r.queues() {
-		row.queues = append(row.queues, r.queues()[i].busy)
+	for i := range r.rx {
+		row.queues = append(row.queues, r.rx[i].cycles[1])
 	}
 	return row
 }
@@ -58,29 +58,28 @@ func (u *usageIntervals) keep(r *Recorder) {
 	u.from.subtract(&sums)
 }
 
-// poll makes room for the queues now in r.rx; old has the index that each had
-// before, or -1. What a queue used stays with it.
-func (u *usageIntervals) poll(r *Recorder, old []int) {
-	move := func(row *usageRow) {
-		queues := make([]uint64, len(old))
-		for i, o := range old {
-			if o >= 0 && o < len(row.queues) {
+// poll moves what queues used to where p has them, who has the memory for that; before
+// it, the first known of its base were polled.
+func (u *usageIntervals) poll(r *Recorder, p *Prepared, known int) {
+	move := func(row *usageRow, queues []uint64) {
+		for i, o := range p.rxFrom {
+			if o >= 0 && o < known && o < len(row.queues) {
 				queues[i] = row.queues[o]
 			}
 		}
 		row.queues = queues
 	}
 	for i := range u.ring {
-		move(&u.ring[i])
+		move(&u.ring[i], p.usage[i])
 	}
-	move(&u.from)
-	for i, o := range old {
-		if o < 0 {
+	move(&u.from, p.usage[UsageIntervals])
+	for i, o := range p.rxFrom {
+		if o < 0 || o >= known {
 			// One that comes back has sums of before.
-			u.from.queues[i] = r.queues()[i].busy
+			u.from.queues[i] = r.rx[i].cycles[1]
 		}
 	}
-	u.scratch = make([]uint64, 0, len(old))
+	u.scratch = p.scratch
 }
 
 // subtract subtracts b from a; both have the same queues.

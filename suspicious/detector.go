@@ -2,6 +2,7 @@ package suspicious
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/pmdperf/pmdperf/history"
 )
@@ -26,9 +27,12 @@ type Detector struct {
 	before uint64
 	after  uint64
 	limits thresholds
-	full   uint64 // full batches in the iterations up to the last, without a break
 	oldest uint64 // first iteration that a neighborhood may have; off: none
 	counts Counts
+
+	// What rings dropped in the iterations that were not looked at yet, at most 64, by
+	// their number.
+	rxDrops [64]struct{ iteration, packets uint64 }
 
 	settings Settings
 	current  *capture // whose neighborhood the last iteration may be in, or nil
@@ -39,7 +43,7 @@ type Detector struct {
 // New returns a detector that is off, with memory for the given number of events
 // that wait for the supervisor.
 func New(captures int) *Detector {
-	return &Detector{captures: make([]capture, captures), settings: Default()}
+	return &Detector{captures: make([]capture, captures), settings: Default(), oldest: math.MaxUint64}
 }
 
 // Set changes the settings, which must be right, between two passes: next is the
@@ -51,7 +55,6 @@ func (d *Detector) Set(s Settings, hz float64, ring *history.Ring, next uint64) 
 	d.on, d.extend = s.On, s.Extend
 	d.before, d.after = uint64(s.Before), uint64(s.After)
 	d.limits = s.thresholds(hz)
-	d.full = 0
 	if !s.On {
 		// A neighborhood never has iterations of before it was switched on.
 		d.oldest = math.MaxUint64
@@ -77,7 +80,29 @@ func (d *Detector) Limit() uint64 {
 	if !d.on {
 		return math.MaxUint64
 	}
-	return min(d.limits[Cycles], d.limits[PollGap])
+	return min(d.limits[Cycles], d.limits[PollGap], d.limits[Adaptive])
+}
+
+// SetUsual says, between two passes, how many ticks an iteration takes at most as a
+// rule.
+func (d *Detector) SetUsual(ticks uint64) {
+	if d.settings.Adaptive == 0 {
+		return
+	}
+	hi, lo := bits.Mul64(ticks, uint64(d.settings.Adaptive))
+	if hi != 0 {
+		lo = math.MaxUint64
+	}
+	d.limits[Adaptive] = lo
+}
+
+// RxDropped says that rings dropped packets, in iteration n, the one under way.
+func (d *Detector) RxDropped(n, packets uint64) {
+	s := &d.rxDrops[n%uint64(len(d.rxDrops))]
+	if s.iteration != n {
+		s.iteration, s.packets = n, 0
+	}
+	s.packets += packets
 }
 
 // Look looks at the records of iterations first, first+1 and so on; end is the tick at
@@ -87,29 +112,26 @@ func (d *Detector) Limit() uint64 {
 // little more than what is suspicious; found compares exactly.
 func (d *Detector) Look(recs []history.Record, first, end uint64) {
 	l := &d.limits
-	anyTime := min(l[Cycles], l[PollGap])
+	anyTime := min(l[Cycles], l[PollGap], l[Adaptive])
+	anyUpcalls := l[Upcalls]
+	if l[CyclesPerUpcall] != math.MaxUint64 {
+		anyUpcalls = 0
+	}
 	perPacket := min(l[CyclesPerPacket], math.MaxInt32+1)
-	full := d.full
 	for i := range recs {
 		rec := &recs[i]
 		took := rec.Cycles + rec.Sleep
 		gap := rec.End - end - took
 		end = rec.End
-		// The count of full batches goes on as long as iterations have some.
-		full = (full + uint64(rec.Full)) & -notZero(rec.Full)
 		// With no packet the product is 2^63 at least, as the threshold is then taken
 		// 2^32 times.
 		packets := uint64(rec.Rx-1) + 1
 		if took > anyTime || gap > l[Gap] || rec.Cycles > perPacket*packets || uint64(rec.Fill) > l[QueueFill] ||
-			rec.Upcalls != 0 || uint64(rec.Drops) > l[Drops] || full > l[FullBatches] {
-			d.found(rec, first+uint64(i), gap, full)
+			uint64(rec.Upcalls) > anyUpcalls || rec.Flags&history.RxDropped != 0 || uint64(rec.Drops) > l[Drops] || uint64(rec.InRow) > l[FullBatches] {
+			d.found(rec, first+uint64(i), gap)
 		}
 	}
-	d.full = full
 }
-
-// notZero returns 1 if v is not 0, without a branch.
-func notZero(v uint32) uint64 { return (uint64(v) + 1<<32 - 1) >> 32 }
 
 // average returns total / n rounded up, so that it is above a limit just if total is
 // above n times the limit, and 0 for no n.
@@ -120,17 +142,19 @@ func average(total uint64, n uint32) uint64 {
 	return total/uint64(n) + min(total%uint64(n), 1)
 }
 
-// found deals with iteration n if it is suspicious: gap is the time before it, full the
-// number of full batches in a row that it ends.
+// found deals with iteration n if it is suspicious: gap is the time before it.
 //
 //go:noinline
-func (d *Detector) found(rec *history.Record, n, gap, full uint64) {
+func (d *Detector) found(rec *history.Record, n, gap uint64) {
 	var e Event
 	e.Iteration = n
 	e.Values = [NumReasons]uint64{
 		Cycles: rec.Cycles, PollGap: rec.Cycles + rec.Sleep, QueueFill: uint64(rec.Fill), Upcalls: uint64(rec.Upcalls),
 		CyclesPerPacket: average(rec.Cycles, rec.Rx), CyclesPerUpcall: average(rec.UpcallCycles, rec.Upcalls),
-		FullBatches: full, Drops: uint64(rec.Drops), Gap: gap,
+		FullBatches: uint64(rec.InRow), Drops: uint64(rec.Drops), Gap: gap, Adaptive: rec.Cycles,
+	}
+	if s := &d.rxDrops[n%uint64(len(d.rxDrops))]; rec.Flags&history.RxDropped != 0 && s.iteration == n {
+		e.Values[RxDrops] = s.packets
 	}
 	for r := range NumReasons {
 		if e.Values[r] > d.limits[r] {

@@ -1,6 +1,7 @@
 package suspicious
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -64,7 +65,7 @@ func (l *loop) take() (events []Event) {
 func TestReasons(t *testing.T) {
 	all := Settings{On: true, After: 0, Limits: Limits{
 		Iteration: 100 * time.Microsecond, PollGap: 300 * time.Microsecond, Gap: 50 * time.Microsecond,
-		QueueFill: 128, CyclesPerPacket: 40, Upcalls: 10, CyclesPerUpcall: 20, FullBatches: 3, Drops: 5,
+		QueueFill: 128, CyclesPerPacket: 40, Upcalls: 10, CyclesPerUpcall: 20, FullBatches: 3, Drops: 5, RxDrops: 9, Adaptive: 4,
 	}}
 	for _, tt := range []struct {
 		reason    Reason
@@ -81,12 +82,19 @@ func TestReasons(t *testing.T) {
 		{CyclesPerPacket, history.Record{Cycles: 81, Rx: 2}, 0, 41, 40, func(r *history.Record, _ *uint64) { r.Cycles = 80 }},
 		{Upcalls, history.Record{Cycles: 1, Upcalls: 11}, 0, 11, 10, func(r *history.Record, _ *uint64) { r.Upcalls = 10 }},
 		{CyclesPerUpcall, history.Record{Cycles: 90, Upcalls: 2, UpcallCycles: 41}, 0, 21, 20, func(r *history.Record, _ *uint64) { r.UpcallCycles = 40 }},
-		{FullBatches, history.Record{Cycles: 1, Full: 3}, 0, 3, 2, func(r *history.Record, _ *uint64) { r.Full = 2 }},
+		{FullBatches, history.Record{Cycles: 1, Full: 1, InRow: 3}, 0, 3, 2, func(r *history.Record, _ *uint64) { r.InRow = 2 }},
+		{Adaptive, history.Record{Cycles: 81}, 0, 81, 80, func(r *history.Record, _ *uint64) { r.Cycles = 80 }},
+		{RxDrops, history.Record{Cycles: 1, Flags: history.RxDropped}, 0, 9, 8, func(r *history.Record, _ *uint64) { r.Flags = 0 }},
 		{Drops, history.Record{Cycles: 1, Drops: 5}, 0, 5, 4, func(r *history.Record, _ *uint64) { r.Drops = 4 }},
 	} {
 		for _, exceed := range []bool{true, false} {
 			l := &loop{d: New(1)}
 			l.d.Set(all, hz, &l.ring, 0)
+			if tt.reason == Adaptive {
+				l.d.SetUsual(20)
+			}
+			l.d.RxDropped(1, 4)
+			l.d.RxDropped(1, 5)
 			l.pass(history.Record{Cycles: 1}, 0, true)
 			rec, gap := tt.rec, tt.gap
 			if !exceed {
@@ -120,15 +128,65 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Full batches count over iterations, until one has none.
-func TestFullBatchesInARow(t *testing.T) {
+// What is usual matters only where settings say so, and no longer than they are in
+// force; a product beyond 64 bits is no threshold.
+func TestUsual(t *testing.T) {
 	l := &loop{d: New(8)}
-	l.d.Set(Settings{On: true, Limits: Limits{FullBatches: 3}}, hz, &l.ring, 0)
-	for _, full := range []uint32{1, 1, 0, 1, 1, 1, 1, 0} {
-		l.pass(history.Record{Cycles: 1, Full: full}, 0, true)
+	on := Settings{On: true, Limits: Limits{Adaptive: 10}}
+	suspicious := func(cycles uint64) bool {
+		before := l.d.Counts().ByReason[Adaptive]
+		l.pass(history.Record{Cycles: cycles}, 0, true)
+		return l.d.Counts().ByReason[Adaptive] > before
 	}
-	if c := l.d.Counts(); c.ByReason[FullBatches] != 2 {
-		t.Errorf("%d iterations in a row of full batches, want 2", c.ByReason[FullBatches])
+	l.d.Set(Settings{On: true, Limits: Limits{Iteration: time.Hour}}, hz, &l.ring, 0)
+	l.d.SetUsual(1)
+	if suspicious(1000) {
+		t.Error("without the setting")
+	}
+	l.d.Set(on, hz, &l.ring, 1)
+	if suspicious(1000) {
+		t.Error("before it was known what is usual")
+	}
+	l.d.SetUsual(100)
+	if l.d.Limit() != 1000 || suspicious(1000) || !suspicious(1001) {
+		t.Errorf("limit %d", l.d.Limit())
+	}
+	l.d.SetUsual(1 << 62)
+	if suspicious(1e12) {
+		t.Error("with a product beyond 64 bits")
+	}
+	l.d.SetUsual(1)
+	l.d.Set(on, hz, &l.ring, 5)
+	if suspicious(1000) {
+		t.Error("after the settings were set anew")
+	}
+}
+
+// Drops of rings belong to their iteration, also if that is looked at much later.
+func TestRxDropsOfPending(t *testing.T) {
+	l := &loop{d: New(8)}
+	l.d.Set(Settings{On: true, Limits: Limits{RxDrops: 5}}, hz, &l.ring, 0)
+	for n := range uint64(200) {
+		rec := history.Record{Cycles: 1}
+		if n%3 == 0 {
+			l.d.RxDropped(n, n%7)
+			rec.Flags = history.RxDropped
+		}
+		l.pass(rec, 0, n == 199)
+	}
+	want := uint64(0)
+	for n := range 200 {
+		if n%3 == 0 && n%7 >= 5 {
+			want++
+		}
+	}
+	if got := l.d.Counts().ByReason[RxDrops]; got != want {
+		t.Errorf("%d iterations, want %d", got, want)
+	}
+	for _, e := range l.take() {
+		if v := e.Values[RxDrops]; v != e.Iteration%7 {
+			t.Errorf("iteration %d: %d packets", e.Iteration, v)
+		}
 	}
 }
 
@@ -158,6 +216,43 @@ func TestDefects8And10AllIsCounted(t *testing.T) {
 	want.ByReason[Cycles], want.ByReason[QueueFill] = 2, 2
 	if c := l.d.Counts(); c != want {
 		t.Errorf("counts %+v, want %+v", c, want)
+	}
+}
+
+// 13: formatting and logging ran in the loop's thread and made new suspicions, so that a
+// range above 100 silently fell back to 5 and 5. Here the loop compares and copies, and
+// the range stays what it was. (That it allocates nothing: TestDetectorAllocatesNothing.)
+func TestDefect13NothingButCopiesInTheLoop(t *testing.T) {
+	l := &loop{d: New(2)}
+	settings := Settings{On: true, Before: 500, After: 400, Limits: Limits{Iteration: 100 * time.Microsecond}}
+	l.d.Set(settings, hz, &l.ring, 0)
+	for n := range 4000 {
+		rec := history.Record{Cycles: 1}
+		if n == 1000 || n == 3000 {
+			rec.Cycles = 101
+		}
+		l.pass(rec, 0, false)
+	}
+	for _, e := range l.take() {
+		if len(e.Records) != 901 || e.Iteration-e.First != 500 || e.MergedCount != 0 {
+			t.Errorf("event of iteration %d: %d records from %d on, %d merged", e.Iteration, len(e.Records), e.First, e.MergedCount)
+		}
+	}
+	if c := l.d.Counts(); c.Iterations != 2 || l.d.Settings() != settings {
+		t.Errorf("%+v, settings %+v", c, l.d.Settings())
+	}
+}
+
+// 21: an oversleep never became suspicious, though it is the time between two polls that
+// drops packets.
+func TestDefect21OversleepIsSuspicious(t *testing.T) {
+	l := &loop{d: New(2)}
+	l.d.Set(Settings{On: true, Limits: Limits{Iteration: 250 * time.Microsecond, PollGap: 250 * time.Microsecond}}, hz, &l.ring, 0)
+	l.pass(history.Record{Cycles: 10, Sleep: 200}, 0, true)
+	l.pass(history.Record{Cycles: 10, Sleep: 5000}, 0, true)
+	events := l.take()
+	if len(events) != 1 || events[0].Iteration != 1 || events[0].Reasons != 1<<PollGap || events[0].Values[PollGap] != 5010 {
+		t.Errorf("%+v", events)
 	}
 }
 
@@ -284,7 +379,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("defaults %+v", s)
 	}
 	for _, s := range []Settings{
-		{Before: -1}, {After: -1}, {Before: 500, After: 499}, {Limits: Limits{Iteration: -1}}, {Limits: Limits{PollGap: 2 * time.Hour}},
+		{Before: -1}, {After: -1}, {Before: 500, After: 499}, {Before: math.MaxInt, After: 1}, {Before: 1, After: math.MaxInt}, {Limits: Limits{Iteration: -1}}, {Limits: Limits{PollGap: 2 * time.Hour}},
 		{Limits: Limits{Gap: -5}}, {Limits: Limits{QueueFill: -1}}, {Limits: Limits{Upcalls: 1 << 40}}, {Limits: Limits{CyclesPerPacket: 1 << 40}},
 		{Limits: Limits{CyclesPerUpcall: 1 << 63}}, {Limits: Limits{Drops: -1}}, {Limits: Limits{FullBatches: -1}},
 	} {
@@ -294,6 +389,26 @@ func TestSettings(t *testing.T) {
 	}
 	if s := (Settings{Before: 499, After: 499}); s.Check() != nil {
 		t.Error(s.Check())
+	}
+}
+
+// A neighborhood has no iteration of before the detector was switched on, the first
+// time as any other.
+func TestNothingOfBefore(t *testing.T) {
+	l := &loop{d: New(2)}
+	s := Settings{On: true, Before: 5, Limits: Limits{Drops: 1}}
+	for range 2 {
+		for range 100 {
+			l.pass(history.Record{Cycles: 10}, 0, true)
+		}
+		on := uint64(len(l.recs))
+		l.d.Set(s, hz, &l.ring, on)
+		l.pass(history.Record{Cycles: 10}, 0, true)
+		l.pass(history.Record{Cycles: 10, Drops: 1}, 0, true)
+		if es := l.take(); len(es) != 1 || es[0].First != on {
+			t.Errorf("switched on at %d, the neighborhood is %+v", on, es)
+		}
+		l.d.Set(Settings{}, hz, &l.ring, uint64(len(l.recs)))
 	}
 }
 

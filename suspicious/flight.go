@@ -3,6 +3,7 @@ package suspicious
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/pmdperf/pmdperf/history"
@@ -29,6 +30,7 @@ type FlightRecord struct {
 	Micros      float64        `json:"us"`
 	SleepMicros float64        `json:"sleep_us"`
 	Reasons     []FlightReason `json:"reasons"`
+	Causes      []Cause        `json:"causes"`
 	Merged      []FlightMark   `json:"merged,omitempty"`
 	MergedCount uint64         `json:"merged_count"`
 	HeldBack    uint64         `json:"held_back"`
@@ -54,6 +56,7 @@ type FlightReason struct {
 type FlightMark struct {
 	Iteration uint64   `json:"iteration"`
 	Reasons   []string `json:"reasons"`
+	Causes    []Cause  `json:"causes,omitempty"`
 }
 
 // FlightPolled is a list of rx queues that were polled.
@@ -84,7 +87,10 @@ type FlightRow struct {
 	Fill         uint32   `json:"fill"`
 	Drops        uint32   `json:"drops"`
 	Full         uint32   `json:"full"`
+	InRow        uint32   `json:"full_in_row"`
+	RxDrops      bool     `json:"rx_drops,omitempty"`
 	Queue        *int     `json:"queue,omitempty"`
+	Timer        string   `json:"timer,omitempty"`
 	After        []string `json:"after,omitempty"`
 	Detailed     bool     `json:"detailed"`
 	Suspicious   bool     `json:"suspicious,omitempty"`
@@ -100,7 +106,7 @@ func (r *Report) Flight() *FlightRecord {
 		Anchor: FlightAnchor{r.AnchorTicks, r.Anchor.UTC()}, Level: "basic",
 		Iteration: r.Iteration, Time: r.Time.UTC(), Micros: us(c.Cycles), SleepMicros: us(c.Sleep),
 		MergedCount: r.MergedCount, HeldBack: r.HeldBack,
-		Reasons: []FlightReason{}, Polled: []FlightPolled{}, Records: []FlightRow{},
+		Reasons: []FlightReason{}, Causes: []Cause{}, Polled: []FlightPolled{}, Records: []FlightRow{},
 	}
 	if c.Flags&history.Detailed != 0 {
 		f.Level = "detailed"
@@ -108,8 +114,9 @@ func (r *Report) Flight() *FlightRecord {
 	for reason := range r.Reasons.All() {
 		f.Reasons = append(f.Reasons, FlightReason{reason.String(), r.Values[reason], r.Thresholds[reason]})
 	}
+	f.Causes = append(f.Causes, flightCauses(r.Causes)...)
 	for _, m := range r.Merged {
-		f.Merged = append(f.Merged, FlightMark{m.Iteration, flightReasons(m.Reasons)})
+		f.Merged = append(f.Merged, FlightMark{m.Iteration, flightReasons(m.Reasons), flightCauses(r.MergedCauses[m.Iteration])})
 	}
 	for _, p := range r.Polled {
 		queues := make([]FlightQueue, len(p.Queues))
@@ -120,6 +127,7 @@ func (r *Report) Flight() *FlightRecord {
 	}
 	for i := range r.Records {
 		row := flightRow(&r.Records[i])
+		row.Timer = r.timer(r.Records[i].Flags)
 		row.Iteration = r.First + uint64(i)
 		row.Offset = us(row.End - c.End)
 		if row.End < c.End {
@@ -128,6 +136,15 @@ func (r *Report) Flight() *FlightRecord {
 		f.Records = append(f.Records, row)
 	}
 	return f
+}
+
+// flightCauses returns causes without digits that mean nothing.
+func flightCauses(causes []Cause) []Cause {
+	causes = slices.Clone(causes)
+	for i := range causes {
+		causes[i].Share = math.Round(causes[i].Share*1e4) / 1e4
+	}
+	return causes
 }
 
 func flightReasons(s Reasons) []string {
@@ -141,7 +158,8 @@ func flightReasons(s Reasons) []string {
 func flightRow(rec *history.Record) FlightRow {
 	row := FlightRow{
 		End: rec.End, Cycles: rec.Cycles, Sleep: rec.Sleep, UpcallCycles: rec.UpcallCycles,
-		Rx: rec.Rx, Tx: rec.Tx, Batches: rec.Batches, Upcalls: rec.Upcalls, Fill: rec.Fill, Drops: rec.Drops, Full: rec.Full,
+		Rx: rec.Rx, Tx: rec.Tx, Batches: rec.Batches, Upcalls: rec.Upcalls, Fill: rec.Fill, Drops: rec.Drops, Full: uint32(rec.Full), InRow: uint32(rec.InRow),
+		RxDrops:    rec.Flags&history.RxDropped != 0,
 		Detailed:   rec.Flags&history.Detailed != 0,
 		Suspicious: rec.Flags&history.Suspicious != 0,
 		ClockBack:  rec.Flags&history.ClockBack != 0,

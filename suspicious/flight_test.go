@@ -53,7 +53,7 @@ func TestFlightPage(t *testing.T) {
 		for typ.Kind() == reflect.Slice || typ.Kind() == reflect.Pointer {
 			typ = typ.Elem()
 		}
-		if !strings.HasPrefix(typ.Name(), "Flight") || seen[typ] {
+		if !strings.HasPrefix(typ.Name(), "Flight") && typ.Name() != "Cause" || seen[typ] {
 			return
 		}
 		seen[typ] = true
@@ -68,7 +68,7 @@ func TestFlightPage(t *testing.T) {
 		}
 	}
 	look(reflect.TypeFor[FlightRecord]())
-	if n := strings.Count(text, "\n### Flight"); n != len(seen) || n < 5 {
+	if n := strings.Count(text, "\n### Flight") + strings.Count(text, "\n### Cause"); n != len(seen) || n < 5 {
 		t.Errorf("%d kinds of object on the page, %d in the code", n, len(seen))
 	}
 	var reasons []string
@@ -77,6 +77,13 @@ func TestFlightPage(t *testing.T) {
 	}
 	if diff := cmp.Diff(reasons, firstColumn(section(t, text, "## Reasons"))); diff != "" {
 		t.Errorf("reasons (-code +page):\n%s", diff)
+	}
+	var kinds []string
+	for k := range NumCauseKinds {
+		kinds = append(kinds, k.String())
+	}
+	if diff := cmp.Diff(kinds, firstColumn(section(t, text, "## Kinds of cause"))); diff != "" {
+		t.Errorf("kinds of cause (-code +page):\n%s", diff)
 	}
 }
 

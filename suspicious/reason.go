@@ -13,9 +13,11 @@ const (
 	CyclesPerPacket               // packets took long
 	Upcalls                       // many upcalls
 	CyclesPerUpcall               // upcalls took long
-	FullBatches                   // rx batches were full in iteration after iteration
-	Drops                         // packets were dropped
+	FullBatches                   // an rx queue gave full batches in a row: its ring is not being emptied
+	Drops                         // the loop or a tx queue dropped packets
 	Gap                           // the time before the iteration that belongs to none was long
+	Adaptive                      // the iteration took long compared with those before
+	RxDrops                       // rings of rx queues dropped packets
 	NumReasons
 )
 
@@ -30,10 +32,12 @@ var reasonTexts = [NumReasons]string{
 	FullBatches:     "Full RX batches in a row",
 	Drops:           "Packets dropped",
 	Gap:             "Excessive gap before",
+	Adaptive:        "Unusual total cycles",
+	RxDrops:         "RX ring dropped packets",
 }
 
 var reasonNames = [NumReasons]string{"cycles", "poll_gap", "queue_fill", "cycles_per_packet", "upcalls",
-	"cycles_per_upcall", "full_batches", "drops", "gap"}
+	"cycles_per_upcall", "full_batches", "drops", "gap", "adaptive", "rx_drops"}
 
 // String returns the reason's name in JSON and metrics.
 func (r Reason) String() string { return reasonNames[r] }

@@ -1,8 +1,10 @@
 package suspicious
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pmdperf/pmdperf/history"
@@ -33,9 +35,15 @@ type Report struct {
 	// Polled are the rx queues that the iterations of the neighborhood polled.
 	Polled []Polled
 
+	// Timers are the names of the PMD's timers, by their number in a record's flags.
+	Timers []string
+
 	// Causes are why the iteration took long, the one that explains most first. They
 	// are empty where nobody attributes (Options.Causes).
 	Causes []Cause
+	// MergedCauses are the same of merged iterations, by their number: of the four that
+	// took longest among those that were suspicious because they took long.
+	MergedCauses map[uint64][]Cause
 
 	// HeldBack is how many events of this PMD the rate limit held back since the
 	// report before.
@@ -60,6 +68,7 @@ func newReport(src Source, e *Event) *Report {
 	r := &Report{Name: src.Name(), Core: src.Core(), NUMA: src.NUMA(), Hz: src.Hz(), Event: *e}
 	r.Records = slices.Clone(e.Records)
 	r.Merged = slices.Clone(e.Merged)
+	r.Timers = src.TimerNames()
 	r.AnchorTicks, r.Anchor = src.Clock()
 	r.Time = r.At(r.Culprit().End)
 	r.ID = fmt.Sprintf("%s-c%02d-%d", r.Time.UTC().Format("20060102T150405"), r.Core, r.Iteration)
@@ -75,6 +84,33 @@ func (r *Report) Culprit() history.Record {
 	return history.Record{End: r.AnchorTicks}
 }
 
+// merged returns the report as it would be if the merged iteration m were the one that it
+// is about, without its values but that of a gap.
+func (r *Report) merged(m Mark) *Report {
+	o := *r
+	o.Iteration, o.Reasons, o.Values = m.Iteration, m.Reasons, [NumReasons]uint64{}
+	if i := m.Iteration - r.First; i > 0 && i < uint64(len(r.Records)) {
+		o.Values[Gap] = r.Records[i].Start() - r.Records[i-1].End
+	}
+	return &o
+}
+
+// longestMerged returns the merged iterations that took longest, at most n of those that
+// are suspicious for that.
+func (r *Report) longestMerged(n int) []Mark {
+	const long = Reasons(1<<Cycles | 1<<PollGap | 1<<Gap | 1<<Adaptive)
+	took := func(m Mark) uint64 {
+		o := r.merged(m)
+		c := o.Culprit()
+		return max(c.Cycles+c.Sleep, o.Values[Gap])
+	}
+	marks := slices.DeleteFunc(slices.Clone(r.Merged), func(m Mark) bool {
+		return m.Reasons&long == 0 || m.Iteration-r.First >= uint64(len(r.Records))
+	})
+	slices.SortStableFunc(marks, func(a, b Mark) int { return cmp.Compare(took(b), took(a)) })
+	return marks[:min(n, len(marks))]
+}
+
 // Duration returns the length of ticks.
 func (r *Report) Duration(ticks uint64) time.Duration {
 	return time.Duration(float64(ticks) / r.Hz * 1e9)
@@ -86,6 +122,43 @@ func (r *Report) At(tick uint64) time.Time {
 		return r.Anchor.Add(r.Duration(tick - r.AnchorTicks))
 	}
 	return r.Anchor.Add(-r.Duration(r.AnchorTicks - tick))
+}
+
+// Explanation returns the causes on one line, as "preempted by sh 95 %, page faults
+// 3 %", "" if there are none. Tasks of the same name are one.
+func (r *Report) Explanation() string { return Explanation(r.Causes) }
+
+// Explanation returns causes on one line; see Report.Explanation.
+func Explanation(causes []Cause) string {
+	var titles []string
+	share := make(map[string]float64)
+	for _, c := range causes {
+		t := c.Title()
+		if _, ok := share[t]; !ok {
+			titles = append(titles, t)
+		}
+		share[t] += c.Share
+	}
+	for i, t := range titles {
+		titles[i] = fmt.Sprintf("%s %.0f %%", t, 100*share[t])
+	}
+	return strings.Join(titles, ", ")
+}
+
+// SlowestTimer returns the timer that took the longest span of the suspicious iteration
+// and how many ticks that was, right to a third; "" if none is known.
+func (r *Report) SlowestTimer() (name string, ticks uint64) {
+	f := r.Culprit().Flags
+	_, ticks, _ = f.Timer()
+	return r.timer(f), ticks
+}
+
+func (r *Report) timer(f history.Flags) string {
+	id, _, ok := f.Timer()
+	if !ok || id >= len(r.Timers) {
+		return ""
+	}
+	return r.Timers[id]
 }
 
 // SlowestQueue returns the rx queue that took most of iteration n, and false if that

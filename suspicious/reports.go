@@ -46,6 +46,9 @@ func ToLog(l *slog.Logger) Sink {
 			slog.Duration("took", r.Duration(c.Cycles)), slog.Duration("slept", r.Duration(c.Sleep)),
 			slog.String("reasons", r.Reasons.String()), slog.Int("rx", int(c.Rx)), slog.Int("tx", int(c.Tx)),
 		}
+		if len(r.Causes) > 0 {
+			attrs = append(attrs, slog.String("causes", r.Explanation()))
+		}
 		if q, ok := r.SlowestQueue(r.Iteration); ok {
 			attrs = append(attrs, slog.String("port", q.Port), slog.Int("queue", q.ID))
 		}

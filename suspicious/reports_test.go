@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pmdperf/pmdperf/history"
@@ -19,7 +20,7 @@ func sample() *Report {
 	}
 	src.pass(history.Record{Cycles: 12, Rx: 3, Tx: 3, Batches: 1, Flags: history.Detailed.WithQueue(0).WithGap(history.Accounting)}, 3, true)
 	src.pass(history.Record{Cycles: 250, UpcallCycles: 61, Sleep: 5, Rx: 64, Tx: 62, Batches: 2, Upcalls: 1, Fill: 200, Drops: 2, Full: 1,
-		Flags: history.Detailed.WithQueue(1)}, 0, true)
+		InRow: 4, Flags: (history.Detailed | history.RxDropped).WithQueue(1).WithTimer(1, 100)}, 0, true)
 	src.pass(history.Record{Cycles: 130, Rx: 1, Tx: 1, Batches: 1, Flags: history.Detailed.WithQueue(1)}, 0, true)
 	src.pass(history.Record{Cycles: 10, Flags: history.Detailed.WithQueue(0)}, 0, true)
 	var got []*Report
@@ -27,6 +28,10 @@ func sample() *Report {
 	s.poll()
 	r := got[1]
 	r.HeldBack = 3
+	r.Causes = []Cause{
+		{Kind: CausePreempted, Name: "sh", PID: 4242, Part: 189 * time.Microsecond, Share: 189.0 / 250, How: Exact, Evidence: "task 4242 had the core while the thread was runnable"},
+		{Kind: CauseUpcalls, Name: "1 upcall", Part: 61 * time.Microsecond, Share: 61.0 / 250, How: Inferred, Evidence: "the loop timed them: 61µs"},
+	}
 	return r
 }
 
@@ -57,8 +62,20 @@ func TestToLog(t *testing.T) {
 	}}))
 	ToLog(log)(sample())
 	want := `level=WARN msg="suspicious iteration" id=20260201T000001-c03-6 pmd=pmd-c03/id:7 core=3 iteration=6 ` +
-		`ended=2026-02-01T00:00:01.000Z took=250µs slept=5µs reasons=cycles,queue_fill rx=64 tx=62 port=vhu-a queue=3 merged=1 held_back=3` + "\n"
+		`ended=2026-02-01T00:00:01.000Z took=250µs slept=5µs reasons=cycles,queue_fill rx=64 tx=62 causes="preempted by sh 76 %, upcalls: 1 upcall 24 %" port=vhu-a queue=3 merged=1 held_back=3` + "\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Tasks of the same name are one.
+func TestExplanation(t *testing.T) {
+	r := &Report{}
+	if got := r.Explanation(); got != "" {
+		t.Errorf("no causes: %q", got)
+	}
+	r.Causes = []Cause{{Kind: CausePreempted, Name: "go", PID: 1, Share: 0.5}, {Kind: CauseFaults, Share: 0.1}, {Kind: CausePreempted, Name: "go", PID: 2, Share: 0.3}}
+	if got, want := r.Explanation(), "preempted by go 80 %, page faults 10 %"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -9,6 +9,12 @@ import (
 // MaxRecords is the longest neighborhood, the suspicious iteration included.
 const MaxRecords = 999
 
+// The highest thresholds of full batches and of times what is usual.
+const (
+	MaxFullBatches = math.MaxUint16
+	MaxAdaptive    = 1000000
+)
+
 // Settings say what is suspicious and how much of its neighborhood is kept. The zero
 // value is off.
 type Settings struct {
@@ -30,8 +36,13 @@ type Limits struct {
 	CyclesPerPacket uint64        // most ticks per packet received
 	Upcalls         int           // most upcalls in an iteration
 	CyclesPerUpcall uint64        // most ticks per upcall in an iteration
-	FullBatches     int           // full rx batches, in iterations that follow each other, from which on it is suspicious
-	Drops           int           // dropped packets in an iteration from which on it is suspicious
+	FullBatches     int           // full batches in a row of one rx queue, with no iteration between them, from which on it is suspicious
+	Drops           int           // packets that the loop or tx queues drop in an iteration from which on it is suspicious
+	RxDrops         int           // packets reported in an iteration that rings of rx queues dropped, from which on it is suspicious
+	// Adaptive is for an iteration that takes longer than so many times the 99.9th
+	// percentile of the last 10 s, sleep excluded. A Supervisor computes that once a
+	// second, if there were at least 10,000 iterations.
+	Adaptive int
 }
 
 // Default are the settings of Open vSwitch, switched off.
@@ -41,7 +52,7 @@ func Default() Settings {
 
 // Check returns what is wrong with the settings.
 func (s *Settings) Check() error {
-	if s.Before < 0 || s.After < 0 || s.Before+s.After >= MaxRecords {
+	if s.Before < 0 || s.Before >= MaxRecords || s.After < 0 || s.After >= MaxRecords-s.Before {
 		return fmt.Errorf("%d iterations before and %d after: together they must be within 0 .. %d", s.Before, s.After, MaxRecords-1)
 	}
 	const longest = time.Hour
@@ -56,10 +67,16 @@ func (s *Settings) Check() error {
 	for _, n := range []struct {
 		name string
 		n    int
-	}{{"queue fill", s.QueueFill}, {"upcalls", s.Upcalls}, {"full batches", s.FullBatches}, {"drops", s.Drops}} {
+	}{{"queue fill", s.QueueFill}, {"upcalls", s.Upcalls}, {"drops", s.Drops}, {"rx drops", s.RxDrops}} {
 		if n.n < 0 || n.n > math.MaxInt32 {
 			return fmt.Errorf("threshold of %d for %s: it must be within 0 .. %d", n.n, n.name, math.MaxInt32)
 		}
+	}
+	if n := s.FullBatches; n < 0 || n > MaxFullBatches {
+		return fmt.Errorf("threshold of %d for full batches: it must be within 0 .. %d", n, MaxFullBatches)
+	}
+	if n := s.Adaptive; n < 0 || n > MaxAdaptive {
+		return fmt.Errorf("threshold of %d times what is usual: it must be within 0 .. %d", n, MaxAdaptive)
 	}
 	for _, n := range []struct {
 		name string
@@ -101,5 +118,7 @@ func (s *Settings) thresholds(hz float64) thresholds {
 		CyclesPerUpcall: never(s.CyclesPerUpcall),
 		FullBatches:     from(s.FullBatches),
 		Drops:           from(s.Drops),
+		RxDrops:         from(s.RxDrops),
+		Adaptive:        math.MaxUint64, // until it is known what is usual
 	}
 }

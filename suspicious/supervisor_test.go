@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,12 +28,13 @@ func newSource(core, captures int) *source {
 	return s
 }
 
-func (s *source) Name() string      { return fmt.Sprintf("pmd-c%02d/id:7", s.core) }
-func (s *source) Core() int         { return s.core }
-func (s *source) NUMA() int         { return 1 }
-func (s *source) Hz() float64       { return hz }
-func (s *source) TakeEvent() *Event { return s.d.Take() }
-func (s *source) ReleaseEvent()     { s.d.Release() }
+func (s *source) Name() string         { return fmt.Sprintf("pmd-c%02d/id:7", s.core) }
+func (s *source) Core() int            { return s.core }
+func (s *source) NUMA() int            { return 1 }
+func (s *source) Hz() float64          { return hz }
+func (s *source) TakeEvent() *Event    { return s.d.Take() }
+func (s *source) TimerNames() []string { return []string{"send", "look up"} }
+func (s *source) ReleaseEvent()        { s.d.Release() }
 
 // Clock is 3 s after the epoch.
 func (s *source) Clock() (uint64, time.Time) { return 3 * hz, epoch.Add(3 * time.Second) }
@@ -213,4 +215,145 @@ func TestRun(t *testing.T) {
 			t.Errorf("%d looks in a second", looks)
 		}
 	})
+}
+
+// Causes are asked for when the kernel's counters have moved, once for each report and
+// in their order, also for the last ones; the cause that explains most is counted.
+func TestCauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newSource(3, 4)
+		var mu sync.Mutex
+		var list []string
+		got := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(list)
+		}
+		s := NewSupervisor(Options{
+			Sources: func() []Source { return []Source{anchored{src}} },
+			Causes: func(r *Report) []Cause {
+				if age := time.Since(r.Anchor); age < settling || age > settling+defaultEvery {
+					t.Errorf("iteration %d: asked after %v", r.Iteration, age)
+				}
+				kind := CausePreempted
+				if r.Iteration == 4 {
+					kind = CauseFaults
+				}
+				return []Cause{{Kind: kind}, {Kind: CauseWork}}
+			},
+			Sinks: []Sink{func(r *Report) {
+				mu.Lock()
+				defer mu.Unlock()
+				list = append(list, fmt.Sprintf("%d:%d:%v", r.Sequence, r.Iteration, r.Causes[0].Kind))
+			}},
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { s.Run(ctx); close(done) }()
+		src.stall()
+		src.stall()
+		time.Sleep(settling - time.Millisecond)
+		if len(got()) != 0 {
+			t.Errorf("too early: %v", got())
+		}
+		time.Sleep(2 * defaultEvery)
+		if len(got()) != 2 {
+			t.Errorf("too late: %v", got())
+		}
+		src.stall()
+		time.Sleep(defaultEvery + time.Millisecond)
+		stop()
+		<-done
+		if diff := cmp.Diff([]string{"1:1:preempted", "2:4:faults", "3:7:preempted"}, got()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		want := ReportCounts{Reported: 3}
+		want.Causes[CausePreempted], want.Causes[CauseFaults] = 2, 1
+		if diff := cmp.Diff(want, s.Counts(src.Name())); diff != "" {
+			t.Errorf("counts (-want +got):\n%s", diff)
+		}
+		if c := s.Counts("another"); c != (ReportCounts{}) {
+			t.Errorf("counts of what there is not: %+v", c)
+		}
+	})
+}
+
+// anchored is a source whose clock runs.
+type anchored struct {
+	*source
+}
+
+func (a anchored) Clock() (uint64, time.Time) { return 3 * hz, time.Now() }
+
+// adapting is a source that learns, which takes it long at first.
+type adapting struct {
+	*source
+	called chan struct{}
+	hang   time.Duration
+}
+
+func (a *adapting) Adapt(ctx context.Context) error {
+	a.called <- struct{}{}
+	select {
+	case <-ctx.Done():
+	case <-time.After(a.hang):
+	}
+	return ctx.Err()
+}
+
+// Sources learn what is usual once a second, and one that hangs holds up nobody and is
+// not asked again meanwhile.
+func TestAdapt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quick := &adapting{newSource(0, 1), make(chan struct{}, 100), 0}
+		stuck := &adapting{newSource(1, 1), make(chan struct{}, 100), time.Hour}
+		plain := newSource(2, 1)
+		s := NewSupervisor(Options{Sources: func() []Source { return []Source{quick, stuck, plain} }})
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second-time.Millisecond)
+		defer stop()
+		s.Run(ctx)
+		if n := len(quick.called); n != 10 {
+			t.Errorf("asked %d times in 10 s", n)
+		}
+		if n := len(stuck.called); n != 1 {
+			t.Errorf("asked %d times while the first was under way", n)
+		}
+	})
+}
+
+// Of merged iterations the four longest are explained, if they are suspicious for that.
+func TestMergedCauses(t *testing.T) {
+	var asked []string
+	s := NewSupervisor(Options{Causes: func(r *Report) []Cause {
+		c := r.Culprit()
+		asked = append(asked, fmt.Sprintf("%d %v cycles=%d gap=%d", r.Iteration, r.Reasons, c.Cycles, r.Values[Gap]))
+		return []Cause{{Kind: CauseFaults, Part: r.Duration(c.Cycles)}}
+	}})
+	r := &Report{Hz: 1e9, AnchorTicks: 1e6, Event: Event{Iteration: 11, First: 10, Reasons: 1 << QueueFill}}
+	end := uint64(0)
+	for n := range uint64(8) {
+		rec := history.Record{Cycles: 100 * n}
+		gap := uint64(0)
+		if n == 3 {
+			gap = 5000
+		}
+		end += gap + rec.Cycles
+		rec.End = end
+		r.Records = append(r.Records, rec)
+	}
+	r.Merged = []Mark{{12, 1 << Cycles}, {13, 1 << Gap}, {14, 1 << QueueFill}, {15, 1 << PollGap}, {16, 1<<Adaptive | 1<<Drops}, {17, 1 << Cycles}, {99, 1 << Cycles}}
+	s.explain(r)
+	if diff := cmp.Diff([]string{
+		"11 queue_fill cycles=100 gap=0", "13 gap cycles=300 gap=5000", "17 cycles cycles=700 gap=0",
+		"16 drops,adaptive cycles=600 gap=0", "15 poll_gap cycles=500 gap=0",
+	}, asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	if len(r.MergedCauses) != 4 || r.MergedCauses[17][0].Part != 700 || len(r.Causes) != 1 || r.Iteration != 11 {
+		t.Errorf("%+v", r)
+	}
+	f := r.Flight()
+	if f.Merged[0].Causes != nil || len(f.Merged[1].Causes) != 1 {
+		t.Errorf("flight record: %+v", f.Merged)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 )
@@ -27,6 +28,11 @@ type Stall struct {
 	For        time.Duration // for at least so long it has ended no pass
 	Report     int           // counts the reports of this stall, from 1 on
 	Over       bool          // it goes on: this is the last report of this stall
+
+	// Doing is what the thread was doing when it was looked at, "" if nothing did, and
+	// Stack where its code was, innermost first, nil if that is not known.
+	Doing string
+	Stack []string
 }
 
 // String says it in words.
@@ -34,7 +40,11 @@ func (s *Stall) String() string {
 	if s.Over {
 		return fmt.Sprintf("%s goes on: it completed no iteration for %v", s.Name, s.For.Round(time.Millisecond))
 	}
-	return fmt.Sprintf("%s is stuck: no iteration completed for %v", s.Name, s.For.Round(time.Millisecond))
+	text := fmt.Sprintf("%s is stuck: no iteration completed for %v", s.Name, s.For.Round(time.Millisecond))
+	if s.Doing != "" {
+		text += "; it is " + s.Doing
+	}
+	return text
 }
 
 // StallToLog returns a function that writes reports of stalls to l: an error while a
@@ -45,8 +55,15 @@ func StallToLog(l *slog.Logger) func(Stall) {
 		if s.Over {
 			level, text = slog.LevelWarn, "loop goes on"
 		}
-		l.LogAttrs(context.Background(), level, text, slog.String("pmd", s.Name), slog.Int("core", s.Core),
-			slog.Time("since", s.Since), slog.Duration("for", s.For), slog.Int("report", s.Report))
+		attrs := []slog.Attr{slog.String("pmd", s.Name), slog.Int("core", s.Core),
+			slog.Time("since", s.Since), slog.Duration("for", s.For), slog.Int("report", s.Report)}
+		if s.Doing != "" {
+			attrs = append(attrs, slog.String("doing", s.Doing))
+		}
+		if s.Stack != nil {
+			attrs = append(attrs, slog.String("stack", strings.Join(s.Stack, "\n")))
+		}
+		l.LogAttrs(context.Background(), level, text, attrs...)
 	}
 }
 
@@ -62,6 +79,9 @@ type Watchdog struct {
 	Threshold time.Duration
 	// Loops returns those to look after now.
 	Loops func() []Pinger
+	// Examine fills in what the stuck thread is doing, before Report; it may be nil. It
+	// may be called for several loops at the same time.
+	Examine func(*Stall)
 	// Report gets the reports, one at a time.
 	Report func(Stall)
 
@@ -138,6 +158,7 @@ func (w *Watchdog) watch(ctx context.Context, p Pinger, threshold time.Duration)
 		if err == nil {
 			if s.Report > 0 {
 				s.For, s.Over = now.Sub(asked), true
+				s.Doing, s.Stack = "", nil
 				w.report(&s)
 			}
 			s.Since, s.Report, s.Over = now, 0, false
@@ -146,7 +167,10 @@ func (w *Watchdog) watch(ctx context.Context, p Pinger, threshold time.Duration)
 		} else {
 			watched += min(max(now.Sub(begun), look), 2*look)
 			if watched >= due {
-				s.For = now.Sub(asked)
+				if s.Doing, s.Stack = "", nil; w.Examine != nil {
+					w.Examine(&s)
+				}
+				s.For = time.Since(asked)
 				w.report(&s)
 				due *= 2
 			}

@@ -191,3 +191,48 @@ func TestStallTexts(t *testing.T) {
 		}
 	}
 }
+
+// What the stuck thread is doing is looked at for each report while it is stuck, and not
+// when it goes on; the time that takes is part of the stall.
+func TestWatchdogExamines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newPinged(0)
+		var mu sync.Mutex
+		var got []string
+		looks := 0
+		w := &Watchdog{Threshold: 100 * time.Millisecond, Loops: func() []Pinger { return []Pinger{a} },
+			Examine: func(s *Stall) {
+				looks++
+				if s.Doing != "" || s.Stack != nil || s.Name != a.Name() {
+					t.Errorf("look %d at %+v", looks, s)
+				}
+				s.Doing, s.Stack = fmt.Sprintf("asleep, look %d", looks), []string{"main.wait (main.go:1)", "main.main (main.go:2)"}
+				time.Sleep(30 * time.Millisecond)
+			},
+			Report: func(s Stall) {
+				mu.Lock()
+				defer mu.Unlock()
+				got = append(got, fmt.Sprintf("%v, stack of %d", &s, len(s.Stack)))
+			}}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { w.Run(ctx); close(done) }()
+		time.Sleep(1010 * time.Millisecond)
+		a.stick(true)
+		time.Sleep(300 * time.Millisecond)
+		a.stick(false)
+		time.Sleep(100 * time.Millisecond)
+		cancel()
+		<-done
+		want := []string{
+			"pmd-c00/id:7 is stuck: no iteration completed for 130ms; it is asleep, look 1, stack of 2",
+			"pmd-c00/id:7 is stuck: no iteration completed for 260ms; it is asleep, look 2, stack of 2",
+			"pmd-c00/id:7 goes on: it completed no iteration for 260ms, stack of 0",
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

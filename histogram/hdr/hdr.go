@@ -4,12 +4,17 @@ package hdr
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/pmdperf/pmdperf/histogram"
 )
+
+// Histogram is an HdrHistogram, for those who may not import its package.
+type Histogram = hdrhistogram.Histogram
 
 // Percentiles are those that reports show, from the median to where a loop of a
 // million passes a second has ten passes a second left.
@@ -60,9 +65,13 @@ func NewLog(w io.Writer, start time.Time) (*Log, error) {
 	return l, nil
 }
 
-// Write adds one interval. The tag names the histogram, as "pmd-c01.cycles"; it
-// must hold no comma, blank or line break.
-func (l *Log) Write(tag string, from, to time.Time, h *hdrhistogram.Histogram) error {
+// Write adds one interval. The tag names the histogram, as "pmd-c01.cycles"; the format
+// has no way to write an empty one, or one with a comma, a blank or a line break, which
+// is an error and writes nothing.
+func (l *Log) Write(tag string, from, to time.Time, h *Histogram) error {
+	if tag == "" || strings.ContainsAny(tag, ", \t\r\n") {
+		return fmt.Errorf("hdr: %q can't be the tag of a histogram", tag)
+	}
 	h.SetTag(tag)
 	h.SetStartTimeMs(from.UnixMilli())
 	h.SetEndTimeMs(to.UnixMilli())

@@ -79,3 +79,21 @@ func TestLog(t *testing.T) {
 		t.Errorf("tag %q, start %d", got.Tag(), got.StartTimeMs())
 	}
 }
+
+// A tag that would spoil the line is refused, and the log stays as it was.
+func TestLogRefusesTags(t *testing.T) {
+	var buf bytes.Buffer
+	l, err := NewLog(&buf, time.UnixMilli(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := buf.Len()
+	for _, tag := range []string{"", "a b", "a,b", "a\tb", "a\nb", "\r"} {
+		if err := l.Write(tag, time.UnixMilli(0), time.UnixMilli(1), hdrhistogram.New(1, 100, 2)); err == nil {
+			t.Errorf("tag %q was accepted", tag)
+		}
+	}
+	if buf.Len() != head {
+		t.Errorf("something was written: %q", buf.String()[head:])
+	}
+}
