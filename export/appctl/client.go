@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxReply is the size in bytes of the longest reply that the client takes. The
+// maxReply is the size in bytes of the longest reply that a client takes. The
 // longest that is of use, every table of a large ovs-vswitchd, has some tens of
 // megabytes.
 const maxReply = 256 << 20
@@ -72,6 +72,10 @@ func cause(err error) error {
 
 // Close closes the connection.
 func (c *Client) Close() error { return c.conn.Close() }
+
+// LimitReply makes replies of more than that many bytes, as they are sent, an error. The
+// limit is 256 MB otherwise.
+func (c *Client) LimitReply(bytes int64) { c.texts.max = bytes }
 
 // SetJSON makes later calls return JSON. Servers of Open vSwitch before 3.4 do
 // not know how to and answer with a *ServerError; calls return text then, as

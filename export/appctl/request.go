@@ -142,11 +142,20 @@ func appendRequest(dst []byte, id json.RawMessage, method string, args []string)
 
 // appendResult appends a reply with a result, any JSON value, to dst.
 func appendResult(dst []byte, id, result json.RawMessage) []byte {
+	dst = append(appendResultHead(dst, id), result...)
+	return append(dst, `,"error":null}`...)
+}
+
+// appendText appends a reply with a text as its result to dst.
+func appendText(dst []byte, id json.RawMessage, text string) []byte {
+	dst = appendQuoted(appendResultHead(dst, id), text)
+	return append(dst, `,"error":null}`...)
+}
+
+func appendResultHead(dst []byte, id json.RawMessage) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = append(dst, id...)
-	dst = append(dst, `,"result":`...)
-	dst = append(dst, result...)
-	return append(dst, `,"error":null}`...)
+	return append(dst, `,"result":`...)
 }
 
 // appendError appends a reply with an error to dst.

@@ -6,14 +6,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 )
 
 // session is the state of one connection.
 type session struct {
 	server *Server
-	json   bool // set-options asked for JSON
+	json   bool   // set-options asked for JSON
+	buffer []byte // memory for replies, which would keep the garbage collector busy
 }
+
+// maxBuffer is how much memory for replies a connection keeps: enough for the default show
+// of two PMDs, and little enough for a thousand connections.
+const maxBuffer = 16 << 10
 
 // serve answers the requests of one connection until it ends.
 func (s *Server) serve(p *peer) {
@@ -44,30 +50,32 @@ func (s *Server) serve(p *peer) {
 			return
 		}
 		s.peers.enter(p, idle, 0)
+		if se.buffer = reply[:0]; cap(reply) > maxBuffer {
+			se.buffer = nil
+		}
 	}
 }
 
 // answer carries out a request and returns the reply, and the error if the reply
-// is one.
+// is one. The reply is in the session's buffer.
 func (se *session) answer(ctx context.Context, r request) (reply []byte, err error) {
 	c, args, err := se.server.commands.find(r)
-	var result json.RawMessage
 	if err == nil {
-		result, err = se.run(ctx, c, args)
+		reply, err = se.run(ctx, r.id, c, args)
 	}
 	if err != nil {
-		return appendError(nil, r.id, err.Error()), err
+		return appendError(se.buffer[:0], r.id, err.Error()), err
 	}
-	return appendResult(make([]byte, 0, len(result)+64), r.id, result), nil
+	return reply, nil
 }
 
-// run runs a command and returns the result as JSON. A command that panics is
+// run runs a command and returns the reply with its result. A command that panics is
 // an error: a defect in what shows a packet loop must not end the loop.
-func (se *session) run(ctx context.Context, c Command, args []string) (result json.RawMessage, err error) {
+func (se *session) run(ctx context.Context, id json.RawMessage, c Command, args []string) (reply []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			se.server.cfg.Log.Error("appctl: command panicked", "command", c.Name, "panic", v, "stack", string(debug.Stack()))
-			result, err = nil, fmt.Errorf(`"%s" command failed: %v`, c.Name, v)
+			reply, err = nil, fmt.Errorf(`"%s" command failed: %v`, c.Name, v)
 		}
 	}()
 	if c.Name == setOptions {
@@ -82,17 +90,21 @@ func (se *session) run(ctx context.Context, c Command, args []string) (result js
 		if err != nil {
 			return nil, err
 		}
-		return marshal(v)
+		result, err := marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		return appendResult(slices.Grow(se.buffer[:0], len(result)+64), id, result), nil
 	}
 	text, err := c.Text(ctx, args)
 	if err != nil {
 		return nil, err
 	}
 	text = withNewline(text)
-	if !se.json {
-		return appendQuoted(make([]byte, 0, len(text)+len(text)/8), text), nil
+	if se.json {
+		return appendResult(se.buffer[:0], id, wrap(text)), nil
 	}
-	return wrap(text), nil
+	return appendText(slices.Grow(se.buffer[:0], len(text)+len(text)/8+64), id, text), nil
 }
 
 // wrap makes a text a JSON value, as Open vSwitch does for commands that have no

@@ -84,7 +84,7 @@ func BuildRxq(snaps []*perf.Snapshot, seconds int, o Options) *RxqReport {
 		overhead := u.Busy
 		for i := range s.RxQueues {
 			q := &s.RxQueues[i]
-			b.Queues = append(b.Queues, RxqQueue{q.Port, q.ID, true, share(u.Queues[i], u.Ticks)})
+			b.Queues = append(b.Queues, RxqQueue{Port: q.Port, Queue: q.ID, Enabled: true, Usage: share(u.Queues[i], u.Ticks)})
 			overhead -= min(overhead, u.Queues[i])
 		}
 		slices.SortFunc(b.Queues, func(x, y RxqQueue) int {

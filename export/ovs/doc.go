@@ -1,6 +1,7 @@
 // Package ovs writes and reads the text that Open vSwitch's commands
 // dpif-netdev/pmd-perf-show, pmd-stats-show, pmd-rxq-show and pmd-sleep-show
-// print, and turns a [perf.Snapshot] into that text or into JSON.
+// print, reads that of coverage/show, and turns a [perf.Snapshot] into that text or into
+// JSON.
 //
 // All its functions and types are plain values: nothing is shared, so any
 // goroutine may use them; one report must not be changed by two at once.
@@ -13,6 +14,10 @@
 // byte for byte in the layout of OVS 3.1. (One exception: the original's
 // "Simple Match hits:" row has no blank before a value of twelve digits. The
 // reader accepts that; the writer keeps a blank there.)
+//
+// The text may be of any version from 2.10 to 4.0, and of pmd-stats-show and
+// pmd-rxq-show from 2.6 on. The Value methods know what the versions call the same
+// thing, and that a row may be left out because it would be 0.
 //
 // A row that the text doesn't have is not in the report; nothing is filled in.
 // A line that can't be read is listed with its number in the report's Unread. A

@@ -127,6 +127,7 @@ type samples interface {
 	Sum() uint64
 	Max() uint64
 	Quantile(q float64) uint64
+	Buckets() func(yield func(histogram.Bucket) bool)
 }
 
 // mean returns the average of a histogram's values from their exact sum.

@@ -102,6 +102,28 @@ type SuspiciousCounts struct {
 	Merged      uint64            `json:"merged"`              // of them, in the neighborhood of another
 	NotCaptured uint64            `json:"not_captured"`        // of them, no memory was free for
 	ByReason    map[string]uint64 `json:"by_reason,omitempty"` // one counts for each of its reasons
+	Reports     *ReportCounts     `json:"reports,omitempty"`   // only where Options.Reports tells
+}
+
+// ReportCounts say what became of the reports of suspicious iterations. A clear does not
+// affect them.
+type ReportCounts struct {
+	Reported uint64            `json:"reported"`
+	HeldBack uint64            `json:"held_back"`          // by the rate limit
+	ByCause  map[string]uint64 `json:"by_cause,omitempty"` // those reported, by their main cause
+}
+
+func reportCounts(c suspicious.ReportCounts) *ReportCounts {
+	data := &ReportCounts{Reported: c.Reported, HeldBack: c.HeldBack}
+	for k, n := range c.Causes {
+		if n > 0 {
+			if data.ByCause == nil {
+				data.ByCause = make(map[string]uint64)
+			}
+			data.ByCause[suspicious.CauseKind(k).String()] = n
+		}
+	}
+	return data
 }
 
 // suspiciousCounts names the reasons that there were.
@@ -189,6 +211,10 @@ type HistogramData struct {
 	Mean        *float64     `json:"mean,omitempty"`
 	Max         *uint64      `json:"max,omitempty"`
 	Percentiles []Percentile `json:"percentiles,omitempty"`
+	// Fine are narrow ranges of values, each at most 1/128 wide, in rising order: the
+	// largest value of a range, and how many fell into it. Empty ranges are left out.
+	// Only where Options.Fine asks for them.
+	Fine [][2]uint64 `json:"fine,omitempty"`
 }
 
 // Percentile says that so many percent of the values are not larger than Value.
@@ -344,7 +370,9 @@ func recorded(s *perf.Snapshot, o *Options) Recorded {
 	}
 	r.Hz, _ = frequency(s)
 	r.Time, _ = wallClock(s, s.Now)
-	r.Since, _ = wallClock(s, s.Since)
+	if r.Since, _ = wallClock(s, s.Since); !s.Cleared.IsZero() {
+		r.Since = s.Cleared.UTC() // the same to the nanosecond until the next clear
+	}
 	for _, c := range s.Counters {
 		r.Counters = append(r.Counters, NamedCount(c))
 	}
@@ -356,6 +384,9 @@ func recorded(s *perf.Snapshot, o *Options) Recorded {
 	r.Core, r.NUMA, r.Isolated = new(s.Core), new(s.NUMA), new(s.Isolated)
 	r.MaxSleepMicros = new(float64(s.MaxSleep) / float64(time.Microsecond))
 	r.Suspicious = suspiciousCounts(s)
+	if o.Reports != nil {
+		r.Suspicious.Reports = reportCounts(o.Reports(s.Name))
+	}
 	r.Iterations = &IterationCounts{t.Iterations, t.IdleIterations(), t.BusyIterations, t.SleepIterations, t.DetailIterations}
 	r.Cycles = &CycleSums{Wall: s.Wall(), Used: t.Cycles, Idle: t.IdleCycles(), Busy: t.BusyCycles, Sleep: t.Sleep}
 	d := &r.Derived
@@ -378,8 +409,8 @@ func recorded(s *perf.Snapshot, o *Options) Recorded {
 		}
 		r.Timers = append(r.Timers, data)
 	}
-	r.histograms(s, detailed)
-	r.gaps(s)
+	r.histograms(s, detailed, o.Fine)
+	r.gaps(s, o.Fine)
 	if t.Iterations > 0 {
 		// Of reloads only the longest's time is known, which is enough if it is the
 		// only one.
@@ -419,7 +450,7 @@ func metricKey(m histogram.Metric) string {
 		"upcalls_per_iteration", "cycles_per_upcall"}[m]
 }
 
-func (r *Recorded) histograms(s *perf.Snapshot, detailed bool) {
+func (r *Recorded) histograms(s *perf.Snapshot, detailed, fine bool) {
 	if s.Totals.Iterations == 0 {
 		return
 	}
@@ -430,13 +461,13 @@ func (r *Recorded) histograms(s *perf.Snapshot, detailed bool) {
 		}
 		h, bins := ovsHistogram(s, m)
 		walls := m.Walls()
-		data := histogramData(h)
+		data := histogramData(h, fine)
 		data.Walls, data.Bins = walls[:], bins[:]
 		r.Histograms[metricKey(m)] = data
 	}
 }
 
-func histogramData(h samples) HistogramData {
+func histogramData(h samples, fine bool) HistogramData {
 	data := HistogramData{Count: h.Count(), Sum: h.Sum(), Mean: known(mean(h))}
 	if data.Count == 0 {
 		return data
@@ -445,10 +476,15 @@ func histogramData(h samples) HistogramData {
 	for _, p := range []float64{50, 90, 95, 99, 99.9, 99.99, 99.999} {
 		data.Percentiles = append(data.Percentiles, Percentile{p, h.Quantile(p / 100)})
 	}
+	if fine {
+		for b := range h.Buckets() {
+			data.Fine = append(data.Fine, [2]uint64{b.Hi, b.Count})
+		}
+	}
 	return data
 }
 
-func (r *Recorded) gaps(s *perf.Snapshot) {
+func (r *Recorded) gaps(s *perf.Snapshot, fine bool) {
 	r.Gaps = make(map[string]GapSums)
 	for g := range history.NumGaps {
 		sums := &s.Gaps[g]
@@ -462,7 +498,7 @@ func (r *Recorded) gaps(s *perf.Snapshot) {
 		r.Gaps[g.String()] = data
 	}
 	if s.Gaps[history.Reload].Count > 0 {
-		data := histogramData(&s.Reloads)
+		data := histogramData(&s.Reloads, fine)
 		r.Reloads = &data
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pmdperf/pmdperf/perf"
+	"github.com/pmdperf/pmdperf/suspicious"
 )
 
 // encode returns a document's JSON and checks that it can be decoded to the same
@@ -51,6 +52,18 @@ func TestDocumentGolden(t *testing.T) {
 	}
 }
 
+// When it was cleared stays the same, though the clocks are read anew for every snapshot.
+func TestDocumentSince(t *testing.T) {
+	s := detailed()
+	s.Cleared = s.Time(s.Since)
+	want := NewDocument([]*perf.Snapshot{s}, Options{}).Threads[0].Since
+	s.Anchor.Wall = s.Anchor.Wall.Add(3)
+	got := NewDocument([]*perf.Snapshot{s}, Options{}).Threads[0].Since
+	if !got.Equal(want) || want.IsZero() {
+		t.Errorf("since %v, then since %v", want, got)
+	}
+}
+
 // What the parts must add up to can be checked in the document alone.
 func TestDocumentSums(t *testing.T) {
 	r := NewDocument([]*perf.Snapshot{detailed()}, Options{}).Threads[0]
@@ -80,6 +93,42 @@ func TestDocumentSums(t *testing.T) {
 	}
 	if r.IterationHistory != nil || r.MillisecondHistory != nil {
 		t.Error("histories that nobody asked for")
+	}
+}
+
+// The fine ranges have all values.
+func TestDocumentFine(t *testing.T) {
+	snap := detailed()
+	asked := Options{Fine: true, Reports: func(name string) suspicious.ReportCounts {
+		if name != snap.Name {
+			t.Errorf("asked for the reports of %q, want %q", name, snap.Name)
+		}
+		c := suspicious.ReportCounts{Reported: 5, HeldBack: 2}
+		c.Causes[suspicious.CausePreempted], c.Causes[suspicious.CauseUnknown] = 3, 2
+		return c
+	}}
+	d := NewDocument([]*perf.Snapshot{snap}, asked)
+	encode(t, d)
+	r := d.Threads[0]
+	for name, h := range r.Histograms {
+		var last, n uint64
+		for i, f := range h.Fine {
+			if i > 0 && f[0] <= last {
+				t.Errorf("%s: range %d after %d", name, f[0], last)
+			}
+			last = f[0]
+			n += f[1]
+		}
+		if n != h.Count || last < *h.Max || last > *h.Max+*h.Max/128 {
+			t.Errorf("%s: %d values up to %d in fine ranges, want %d up to %d", name, n, last, h.Count, *h.Max)
+		}
+	}
+	if r.Reloads == nil || len(r.Reloads.Fine) == 0 {
+		t.Error("no fine ranges of the reloads")
+	}
+	want := &ReportCounts{5, 2, map[string]uint64{"preempted": 3, "unknown": 2}}
+	if diff := cmp.Diff(want, r.Suspicious.Reports); diff != "" {
+		t.Errorf("reports (-want +got):\n%s", diff)
 	}
 }
 

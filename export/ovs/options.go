@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pmdperf/pmdperf/perf"
+	"github.com/pmdperf/pmdperf/suspicious"
 )
 
 // Options say what of the snapshots goes into a report, like the options of
@@ -18,6 +19,11 @@ type Options struct {
 	// MainThread adds the block of the main thread to pmd-perf-show, which OVS
 	// prints since 4.0. It is left out where Cores are given.
 	MainThread bool
+	// Fine adds the fine ranges of the histograms to a [Document].
+	Fine bool
+	// Reports tells what became of the reports of the PMD of that name, for a [Document];
+	// nil leaves that out.
+	Reports func(name string) suspicious.ReportCounts
 	// Extra are columns of the histories that the original doesn't have.
 	Extra Extra
 }

@@ -69,18 +69,21 @@ type Average struct {
 	Number string // as printed: "89587", "32.00000"
 }
 
-// Value returns the value of the row with that label; ok is false if there is none.
+// Value returns the value of the row with that label, as OVS 3.1 labels it, whatever
+// version printed the text. It is 0 for a row that was left out because no packet was
+// received or sent; ok is false for one that the version doesn't have.
 func (b *PerfBlock) Value(label string) (v uint64, ok bool) {
-	if r := b.row(label); r != nil {
+	if r := b.find(label); r != nil {
 		return r.Value, true
 	}
-	return 0, false
+	return 0, b.leftOut(label)
 }
 
 // Figure returns the figure of that unit, for example "cycles/pkt", in the row
-// with that label; ok is false if there is none.
+// with that label, see Value; ok is false if there is none. The units of OVS 2.10 differ
+// for cycles and iterations: "GHz" and "% cycles".
 func (b *PerfBlock) Figure(label, unit string) (f Figure, ok bool) {
-	if r := b.row(label); r != nil {
+	if r := b.find(label); r != nil {
 		for _, f := range r.Figures {
 			if f.Unit == unit {
 				return f, true

@@ -111,6 +111,9 @@ func (p *perfParser) line(n int, s string) bool {
 	return false
 }
 
+// durationMark begins a line that only pmd-perf-show has.
+const durationMark = "Measurement duration:"
+
 // heading reads the lines that begin a block.
 func (p *perfParser) heading(n int, s string) bool {
 	if v, ok := strings.CutPrefix(s, "Time:"); ok {
@@ -126,7 +129,7 @@ func (p *perfParser) heading(n int, s string) bool {
 		p.head = append(p.head, Line{n, s})
 		return true
 	}
-	if v, ok := strings.CutPrefix(s, "Measurement duration:"); ok {
+	if v, ok := strings.CutPrefix(s, durationMark); ok {
 		v, ok = strings.CutSuffix(v, "s")
 		v = strings.Trim(v, blanks)
 		if !ok || !isNumber(v) {

@@ -27,6 +27,11 @@ type RxqQueue struct {
 	Queue   int
 	Enabled bool
 	Usage   Usage
+	// NoState says that the text doesn't tell whether the queue is enabled, as up to OVS
+	// 2.11, where a queue that is listed is polled: Enabled is true.
+	NoState bool
+	// NoUsage says that the text has no usage at all, as up to OVS 2.8.
+	NoUsage bool
 }
 
 // Usage is a share of a PMD's cycles, as far as it is known. Queues and overhead
@@ -46,7 +51,8 @@ func (u Usage) String() string {
 	return b.String() + " %"
 }
 
-// String returns the report as OVS 3.1 prints it.
+// String returns the report as OVS 3.1 prints it, less what an older version's text
+// didn't have.
 func (r *RxqReport) String() string {
 	var b strings.Builder
 	if r.Seconds > 0 {
@@ -62,11 +68,17 @@ func (r *RxqReport) String() string {
 			pad(&b, q.Port, -16)
 			b.WriteString("  queue-id: ")
 			pad(&b, strconv.Itoa(q.Queue), 2)
-			state := " (disabled)"
-			if q.Enabled {
-				state = " (enabled) "
+			switch {
+			case q.NoState:
+			case q.Enabled:
+				b.WriteString(" (enabled) ")
+			default:
+				b.WriteString(" (disabled)")
 			}
-			b.WriteString(state + "  pmd usage: " + q.Usage.String() + "\n")
+			if !q.NoUsage {
+				b.WriteString("  pmd usage: " + q.Usage.String())
+			}
+			b.WriteByte('\n')
 		}
 		if block.Overhead != nil {
 			b.WriteString("  overhead: " + block.Overhead.String() + "\n")
@@ -122,42 +134,52 @@ func (r *RxqReport) line(s string) bool {
 		b.Overhead = &u
 		return true
 	case "port":
-		q, ok := parseQueue(value)
-		if ok {
-			b.Queues = append(b.Queues, q)
-		}
+		queues, ok := parseQueues(value)
+		b.Queues = append(b.Queues, queues...)
 		return ok
 	}
 	return false
 }
 
-// parseQueue reads a queue's line from the port's name on. The name ends at the last
-// "queue-id:", so that it may contain anything else.
-func parseQueue(s string) (q RxqQueue, ok bool) {
+// parseQueues reads a line of queues from the port's name on: one, or up to OVS 2.8 all
+// that the port has. The name ends at the last "queue-id:", so that it may contain
+// anything else.
+func parseQueues(s string) (queues []RxqQueue, ok bool) {
 	i := strings.LastIndex(s, "queue-id:")
 	if i < 0 {
-		return q, false
+		return nil, false
 	}
-	q.Port = strings.Trim(s[:i], blanks)
-	before, usage, ok := strings.Cut(s[i+len("queue-id:"):], "pmd usage:")
+	q := RxqQueue{Port: strings.Trim(s[:i], blanks), Enabled: true}
+	before, usage, hasUsage := strings.Cut(s[i+len("queue-id:"):], "pmd usage:")
 	w := words(before)
-	if !ok || q.Port == "" || len(w) != 2 || !isDigits(w[0]) {
-		return q, false
+	if q.Port == "" || len(w) == 0 {
+		return nil, false
 	}
-	switch w[1] {
-	case "(enabled)":
-		q.Enabled = true
-	case "(disabled)":
+	q.NoUsage = !hasUsage
+	if hasUsage {
+		if q.Usage, ok = parseUsage(strings.Trim(usage, blanks)); !ok {
+			return nil, false
+		}
+	}
+	switch last := w[len(w)-1]; last {
+	case "(enabled)", "(disabled)":
+		q.Enabled = last == "(enabled)"
+		w = w[:len(w)-1]
 	default:
-		return q, false
+		q.NoState = true
 	}
-	n, err := strconv.Atoi(w[0])
-	if err != nil {
-		return q, false
+	if len(w) != 1 && !(q.NoUsage && q.NoState) {
+		return nil, false
 	}
-	q.Queue = n
-	q.Usage, ok = parseUsage(strings.Trim(usage, blanks))
-	return q, ok
+	for _, id := range w {
+		n, err := strconv.Atoi(id)
+		if err != nil || !isDigits(id) {
+			return nil, false
+		}
+		q.Queue = n
+		queues = append(queues, q)
+	}
+	return queues, true
 }
 
 func parseUsage(s string) (u Usage, ok bool) {

@@ -33,8 +33,8 @@ func TestRxqLayout(t *testing.T) {
 		{
 			Thread: Thread{NUMA: 1, Core: 12}, Isolated: &yes, Overhead: &Usage{true, 100},
 			Queues: []RxqQueue{
-				{"a-port-with-a-long-name", 11, false, Usage{true, 7}},
-				{"queue-id: 3", 0, true, Usage{}},
+				{Port: "a-port-with-a-long-name", Queue: 11, Usage: Usage{true, 7}},
+				{Port: "queue-id: 3", Enabled: true},
 			},
 		},
 		{Thread: Thread{NUMA: 1, Core: 13}, Isolated: new(bool)},

@@ -25,13 +25,15 @@ type StatsRow struct {
 	Note   string // what stands in the parentheses: "100.00%", "1551654/25"; often empty
 }
 
-// Value returns the number in the row with that label; ok is false if there is none or
-// if it isn't a whole number.
+// Value returns the number in the row with that label, as OVS 3.1 labels it, whatever
+// version printed the text; ok is false if there is none or if it isn't a whole number.
 func (b *StatsBlock) Value(label string) (v uint64, ok bool) {
-	for _, r := range b.Rows {
-		if r.Label == label {
-			v, err := strconv.ParseUint(r.Number, 10, 64)
-			return v, err == nil
+	for _, l := range [2]string{label, oldStatsLabels[label]} {
+		for _, r := range b.Rows {
+			if r.Label == l {
+				v, err := strconv.ParseUint(r.Number, 10, 64)
+				return v, err == nil
+			}
 		}
 	}
 	return 0, false
@@ -53,9 +55,18 @@ func (r *StatsReport) String() string {
 	return b.String()
 }
 
-// ParseStats reads the output of pmd-stats-show. It returns a [*SyntaxError] if the
-// text is not empty and no block can be read from it.
+// ParseStats reads the output of pmd-stats-show of any version. Since OVS 4.0 that is
+// the one of pmd-perf-show, of which the report has the rows that there were before; the
+// exact cycles are not among them. ParseStats returns a [*SyntaxError] if the text is
+// not empty and no block can be read from it.
 func ParseStats(text string) (*StatsReport, error) {
+	if isPerf(text) {
+		r, err := ParsePerf(text)
+		if err != nil {
+			return nil, err
+		}
+		return statsOfPerf(r), nil
+	}
 	var r reader
 	var blocks []StatsBlock
 	r.scan(text, func(_ int, s string) bool {

@@ -200,6 +200,7 @@ func (t *afTx) open(index int) (err error) {
 
 func (p *afPacket) Name() string  { return p.name }
 func (p *afPacket) RxQueues() int { return len(p.rx) }
+func (p *afPacket) RxSize() int   { return 0 }
 
 // header returns the header of block i.
 func (r *afRx) header(i int) *unix.TpacketHdrV1 {

@@ -14,7 +14,8 @@ import (
 // say.
 type Config struct {
 	// Ports are the ports that packets are received from: "mem" for one in
-	// memory, "afpacket:IF" for a network interface. Packets of one go out of
+	// memory, "afpacket:IF" or "afxdp:IF" for a network interface, by packet sockets or
+	// by AF_XDP ("afxdp:IF/native" and "afxdp:IF/generic" say where). Packets of one go out of
 	// the next, those of the last out of the first. None means one "mem".
 	Ports []string
 
@@ -33,11 +34,13 @@ type Config struct {
 	PacketSize int     // bytes without frame check sequence; 0 = the smallest
 	RingSize   int     // packets a queue holds, a power of two; 0 = 1024
 	Tunnel     bool    // packets come in VXLAN, which is taken off
+	OneWay     bool    // only the first port gets packets
 
 	// The pipeline.
 	Subtables   int  // rules of the slow path with a mask of their own; 0 = 1
 	Recirculate bool // every packet takes a second pass
 	Drop        bool // every packet is dropped
+	Normal      bool // packets go where their destination's address was seen last, if it was: MAC learning
 	EMCInverse  int  // one in so many flows enters the exact-match cache; 0 = 100, -1 = none
 	FlowLimit   int  // megaflows a PMD may hold; 0 = enough for the flows of all ports, up to some 4 million, and always for those of one
 
@@ -50,9 +53,11 @@ type Config struct {
 	MaxSleep time.Duration // longest sleep of a PMD that has little to do; 0 = never sleeps
 	Inject   []Injection
 
-	// ReloadBlocking makes PMDs sleep until the control goroutine wakes them in a
-	// reload, where they otherwise wait for each other busily.
-	ReloadBlocking bool
+	// Reload is how PMDs change what they poll; "" = ReloadHandover.
+	Reload ReloadScheme
+
+	// Stats has packets counted by port and size besides; "" = StatsOff.
+	Stats StatsMode
 
 	Level    perf.Level     // of the recorders
 	Sizes    bool           // record the sizes of packets
@@ -93,6 +98,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PacketSize == 0 {
 		c.PacketSize = c.minSize()
+	}
+	if c.Reload == "" {
+		c.Reload = ReloadHandover
+	}
+	if c.Stats == "" {
+		c.Stats = StatsOff
 	}
 	if c.Registry == nil {
 		c.Registry = new(perf.Registry)
@@ -169,6 +180,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("longest sleep %s: choose 0 (never) to %s", c.MaxSleep, maxMaxSleep)
 	case c.FlushInterval < 0 || c.FlushInterval > time.Second:
 		return fmt.Errorf("flush interval %s: choose 0 (every pass) to 1s", c.FlushInterval)
+	case c.Normal && c.Drop:
+		return fmt.Errorf("forwarding by address and dropping everything contradict each other: choose one")
 	case c.FlushInterval > 0 && c.SendAtOnce:
 		return fmt.Errorf("a flush interval and sending at once contradict each other: drop one")
 	}
@@ -176,6 +189,14 @@ func (c Config) Validate() error {
 	case ProfileBurst, ProfileScatter, ProfileIdle:
 	default:
 		return fmt.Errorf("unknown profile %q: choose %s, %s or %s", c.Profile, ProfileBurst, ProfileScatter, ProfileIdle)
+	}
+	if !c.Reload.known() {
+		return fmt.Errorf("unknown scheme %q of a reload: choose %s, %s or %s", c.Reload, ReloadHandover, ReloadBusy, ReloadBlocking)
+	}
+	switch c.Stats {
+	case StatsOff, StatsOwn, StatsShared:
+	default:
+		return fmt.Errorf("unknown statistics %q: choose %s, %s or %s", c.Stats, StatsOff, StatsOwn, StatsShared)
 	}
 	for _, in := range c.Inject {
 		if err := in.validate(); err != nil {
@@ -231,24 +252,35 @@ func coreList(cores []int) string {
 	return b.String()
 }
 
-// afpacketPrefix starts the names of ports on network interfaces.
-const afpacketPrefix = "afpacket:"
+// What the names of ports on network interfaces start with.
+const (
+	afpacketPrefix = "afpacket:"
+	afxdpPrefix    = "afxdp:"
+)
 
 func (c *Config) validatePorts() error {
-	for i, p := range c.Ports {
+	seen := make(map[string]bool)
+	for _, p := range c.Ports {
 		if p == "mem" {
 			continue
 		}
 		name, ok := strings.CutPrefix(p, afpacketPrefix)
 		if !ok {
-			return fmt.Errorf("unknown port %q: choose mem or afpacket:INTERFACE", p)
+			if name, ok = strings.CutPrefix(p, afxdpPrefix); !ok {
+				return fmt.Errorf("unknown port %q: choose mem, afpacket:INTERFACE or afxdp:INTERFACE", p)
+			}
+			var mode string
+			if name, mode, ok = strings.Cut(name, "/"); ok && mode != "native" && mode != "generic" {
+				return fmt.Errorf("port %q: unknown mode %q: choose native or generic", p, mode)
+			}
 		}
 		if name == "" {
-			return fmt.Errorf("port %q names no interface: write afpacket:eth0", p)
+			return fmt.Errorf("port %q names no interface: write %seth0", p, p[:strings.IndexByte(p, ':')+1])
 		}
-		if slices.Contains(c.Ports[:i], p) {
-			return fmt.Errorf("port %q is listed twice: an interface can be used once", p)
+		if seen[name] {
+			return fmt.Errorf("interface %s of port %q is listed twice: an interface can be used once", name, p)
 		}
+		seen[name] = true
 	}
 	return nil
 }

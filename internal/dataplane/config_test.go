@@ -16,9 +16,15 @@ func TestValidate(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		{Config{Ports: []string{"dpdk0"}}, "choose mem or afpacket:INTERFACE"},
+		{Config{Ports: []string{"dpdk0"}}, "choose mem, afpacket:INTERFACE or afxdp:INTERFACE"},
+		{Config{Ports: []string{"afxdp:eth0/fast"}}, "choose native or generic"},
+		{Config{Ports: []string{"afxdp:/generic"}}, "write afxdp:eth0"},
+		{Config{Ports: []string{"afpacket:a", "afxdp:a/generic"}}, "listed twice"},
 		{Config{Ports: []string{"afpacket:"}}, "write afpacket:eth0"},
 		{Config{Ports: []string{"afpacket:a", "mem", "afpacket:a"}}, "listed twice"},
+		{Config{Reload: "some"}, "choose handover, busy or blocking"},
+		{Config{Stats: "some"}, "choose off, own or shared"},
+		{Config{Normal: true, Drop: true}, "contradict each other"},
 		{Config{Sinks: -1}, "sinks -1: choose 0 to 63"},
 		{Config{Sinks: 63, Ports: []string{"mem", "mem"}}, "use at most 64"},
 		{Config{Queues: -1}, "queues -1: choose 1 to 64"},

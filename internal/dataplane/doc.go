@@ -17,8 +17,15 @@
 // when a forwarder has stopped, every packet that a port received was sent or
 // dropped. Packets that found a queue full were never received; they are missed.
 //
-// Ports are interfaces of Linux (afpacket:IF) or in memory (mem), where a generator
-// inside the receive burst makes the packets: see generator.
+// In a reload no PMD waits for another: each changes to what was prepared for it, and
+// polls a queue that moves as soon as the PMD that had it has let go of it. Two schemes
+// that Open vSwitch had are there to compare with: see ReloadScheme.
+//
+// Only what is asked for is shared by PMDs: the addresses that Config.Normal learns, two
+// words a packet, and the counts of StatsShared, behind a lock.
+//
+// Ports are interfaces of Linux (afpacket:IF, afxdp:IF) or in memory (mem), where a
+// generator inside the receive burst makes the packets: see generator.
 //
 // On two cores the process's other threads share what the PMDs leave: Start moves
 // them there, and warns where nothing is left. The Go runtime interrupts busy

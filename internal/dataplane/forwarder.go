@@ -20,6 +20,8 @@ type Forwarder struct {
 	cfg     Config
 	ports   []Port
 	queues  []rxQueue
+	macs    *macTable
+	shared  []sharedStats // by port
 	pmds    []*pmd
 	reports []report // the latest
 
@@ -87,6 +89,8 @@ func (f *Forwarder) open() error {
 	}
 	outputs := f.outputs()
 	slow := newSlowPath(&f.cfg, outputs)
+	f.macs = new(macTable)
+	f.shared = make([]sharedStats, len(f.ports))
 	queues, polling := f.assign()
 	for i, core := range f.cfg.Cores {
 		p, err := f.newPMD(i, core, slow)
@@ -114,7 +118,7 @@ func (f *Forwarder) openPorts() error {
 		in := len(f.ports)
 		f.ports = append(f.ports, p)
 		for q := range p.RxQueues() {
-			f.queues = append(f.queues, rxQueue{port: p, in: uint16(in), queue: q, left: new(uint64)})
+			f.queues = append(f.queues, rxQueue{port: p, in: uint16(in), queue: q, size: p.RxSize(), number: len(f.queues), handing: new(handing)})
 		}
 		return nil
 	}
@@ -122,8 +126,14 @@ func (f *Forwarder) openPorts() error {
 		var err error
 		if name, ok := strings.CutPrefix(spec, afpacketPrefix); ok {
 			err = add(wrap(openAFPacket(name, f.cfg.Queues, len(f.cfg.Cores))))
+		} else if name, ok := strings.CutPrefix(spec, afxdpPrefix); ok {
+			err = add(wrap(openAFXDP(name, f.cfg.Queues, len(f.cfg.Cores))))
 		} else {
-			err = add(wrap(newMemPort(fmt.Sprintf("mem%d", mems), &f.cfg, true)))
+			var p *memPort
+			if p, err = newMemPort(fmt.Sprintf("mem%d", mems), &f.cfg, true); err == nil {
+				f.connect(p, mems)
+			}
+			err = add(wrap(p, err))
 			mems++
 		}
 		if err != nil {
@@ -136,6 +146,26 @@ func (f *Forwarder) openPorts() error {
 		}
 	}
 	return nil
+}
+
+// connect addresses the packets of the nth port in memory to the next one, and those of
+// the last to the first.
+func (f *Forwarder) connect(p *memPort, nth int) {
+	all := 0
+	for _, spec := range f.cfg.Ports {
+		if spec == "mem" {
+			all++
+		}
+	}
+	next := nth + 1
+	if all > 1 {
+		next %= all
+	}
+	p.frames.address(byte(nth+1), byte(next+1))
+	for q := range p.queues {
+		g := p.queues[q].generator
+		g.quiet = g.quiet || f.cfg.OneWay && nth > 0
+	}
 }
 
 // wrap makes a Port of what a port's constructor returns.
@@ -168,7 +198,7 @@ func (f *Forwarder) assign() ([][]rxQueue, []perf.Polling) {
 	for i, q := range f.queues {
 		to := (i + f.shift) % n
 		queues[to] = append(queues[to], q)
-		polling[to].RxQueues = append(polling[to].RxQueues, perf.Queue{Port: q.port.Name(), ID: q.queue, Size: f.queueSize(q.port)})
+		polling[to].RxQueues = append(polling[to].RxQueues, perf.Queue{Port: q.port.Name(), ID: q.queue, Size: q.port.RxSize()})
 	}
 	for i := range polling {
 		polling[i].MaxSleep = f.cfg.MaxSleep
@@ -177,15 +207,6 @@ func (f *Forwarder) assign() ([][]rxQueue, []perf.Polling) {
 		}
 	}
 	return queues, polling
-}
-
-// queueSize returns the number of packets that a receive queue of the port holds,
-// or 0 where that depends on their sizes.
-func (f *Forwarder) queueSize(p Port) int {
-	if _, ok := p.(*memPort); ok {
-		return f.cfg.RingSize
-	}
-	return 0
 }
 
 func (f *Forwarder) newPMD(index, core int, slow *slowPath) (*pmd, error) {
@@ -205,6 +226,8 @@ func (f *Forwarder) newPMD(index, core int, slow *slowPath) (*pmd, error) {
 		flushTicks: hz.Ticks(f.cfg.FlushInterval),
 		sendAtOnce: f.cfg.SendAtOnce,
 		recSizes:   f.cfg.Sizes,
+		macs:       f.macs,
+		stats:      statistics{f.cfg.Stats, make([]portStats, len(f.ports)), f.shared},
 		maxSleep:   f.cfg.MaxSleep,
 		injected:   make([]uint64, len(f.cfg.Inject)),
 	}
@@ -233,7 +256,7 @@ func (f *Forwarder) newReports() []report {
 	for i := range reports {
 		reports[i] = report{
 			tally:    make([]tally, len(f.ports)),
-			missed:   make([]uint64, len(f.ports)),
+			missed:   make([]uint64, len(f.queues)),
 			injected: make([]uint64, len(f.cfg.Inject)),
 		}
 	}
@@ -335,6 +358,7 @@ func (p *pmd) prepare() error {
 	if err := perf.Pin(p.core, p.index+1); err != nil {
 		return err
 	}
+	p.tid = threadID()
 	if p.maxSleep == 0 {
 		return nil
 	}
@@ -369,7 +393,7 @@ func (f *Forwarder) startBeside() {
 			every(in.Every, func() { collect(in.Duration); f.count(i) })
 		case InjectReload:
 			every(in.Every, func() {
-				if f.Reload(in.Duration) == nil {
+				if _, err := f.Reload(in.Duration); err == nil {
 					f.count(i)
 				}
 			})
@@ -410,34 +434,75 @@ func (f *Forwarder) post(r *request) {
 // would cost them tens of microseconds.
 func await(n int, done func() int32) {
 	for int(done()) < n {
-		time.Sleep(100 * time.Microsecond)
+		nap(50 * time.Microsecond)
 	}
 }
 
 // Reload lets all PMDs change to a new configuration, in which every queue is
 // polled by the next PMD, with at least hold between. It returns when all of them
-// poll again.
-func (f *Forwarder) Reload(hold time.Duration) error {
+// have polled again.
+func (f *Forwarder) Reload(hold time.Duration) (Reloaded, error) {
 	f.control.Lock()
 	defer f.control.Unlock()
-	if f.stopping || f.begun.IsZero() {
-		return errors.New("the forwarder does not run: there is nothing to reload")
+	if err := f.runs(); err != nil {
+		return Reloaded{}, err
 	}
 	f.shift++
-	r := &reload{pmds: len(f.pmds), hold: hold}
+	n := len(f.pmds)
+	r := &reload{scheme: f.cfg.Reload, queues: make([][]rxQueue, n), hold: hold, stage: make([]stage, n), out: Reloaded{
+		Threads: make([]uint64, n), Queues: make([]uint64, len(f.queues)), Away: make([]int64, n)}}
 	req := &request{kind: wantReload, reload: r}
-	if f.cfg.ReloadBlocking {
+	if r.scheme == ReloadBlocking {
 		r.wake = make(chan struct{})
 		f.post(req)
-		await(len(f.pmds), r.parked.Load)
-		r.queues, r.polling = f.assign()
+		await(n, r.parked.Load)
+		r.queues, r.polling = f.assignAwaited()
 		close(r.wake)
 	} else {
-		r.queues, r.polling = f.assign()
+		queues, polling := f.assignAwaited()
+		r.queues = queues
+		for i, p := range f.pmds {
+			prepared, err := p.rec.Prepare(&polling[i])
+			if err != nil {
+				return Reloaded{}, err
+			}
+			r.prepared = append(r.prepared, prepared)
+		}
 		f.post(req)
 	}
 	await(len(f.pmds), req.done.Load)
 	f.reloads++
+	return r.out, nil
+}
+
+// assignAwaited is assign for PMDs that have to wait for the queues until they are let go
+// of.
+func (f *Forwarder) assignAwaited() ([][]rxQueue, []perf.Polling) {
+	queues, polling := f.assign()
+	for _, list := range queues {
+		for i := range list {
+			list[i].awaited = true
+		}
+	}
+	return queues, polling
+}
+
+// SetReload changes Config.Reload.
+func (f *Forwarder) SetReload(scheme ReloadScheme) error {
+	if !scheme.known() {
+		return fmt.Errorf("unknown scheme %q of a reload: choose %s, %s or %s", scheme, ReloadHandover, ReloadBusy, ReloadBlocking)
+	}
+	f.control.Lock()
+	defer f.control.Unlock()
+	f.cfg.Reload = scheme
+	return nil
+}
+
+// runs returns an error unless there are PMDs that answer.
+func (f *Forwarder) runs() error {
+	if f.stopping || f.begun.IsZero() {
+		return errors.New("the forwarder does not run: start it first, and don't stop it")
+	}
 	return nil
 }
 
@@ -484,6 +549,13 @@ func (f *Forwarder) result(stale int) Result {
 	for _, p := range f.ports {
 		r.Ports = append(r.Ports, PortResult{Name: p.Name()})
 	}
+	for n, q := range f.queues {
+		var missed uint64
+		for i := range f.reports { // a PMD that is stalled may have told of a queue that another has now
+			missed = max(missed, f.reports[i].missed[n])
+		}
+		r.Ports[q.in].Missed += missed
+	}
 	for i, p := range f.pmds {
 		pr := PMDResult{Core: p.core}
 		if f.stopping {
@@ -495,7 +567,6 @@ func (f *Forwarder) result(stale int) Result {
 			to.Tx += t.tx
 			to.Drops += t.drops
 			to.Out += t.out
-			to.Missed += f.reports[i].missed[port]
 			pr.Rx += t.rx
 			pr.Tx += t.tx
 			pr.Drops += t.drops

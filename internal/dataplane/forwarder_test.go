@@ -55,7 +55,8 @@ func TestRunBalances(t *testing.T) {
 		"flush later": {FlushInterval: 10 * time.Millisecond, Sinks: 40, Flows: 1000, Profile: ProfileScatter, Rate: 1e5},
 		"tunnel":      {Tunnel: true, Recirculate: true, Sinks: 3, Flows: 5000, Profile: ProfileScatter, SendAtOnce: true},
 		"all cores":   {Cores: usableCores(), Queues: 2, Ports: []string{"mem", "mem"}, Flows: 100, Rate: 1e5},
-		"blocking":    {Cores: usableCores(), Queues: 2, Rate: 1e5, Flows: 10, ReloadBlocking: true},
+		"busy":        {Cores: usableCores(), Queues: 2, Rate: 1e5, Flows: 10, Reload: ReloadBusy},
+		"blocking":    {Cores: usableCores(), Queues: 2, Rate: 1e5, Flows: 10, Reload: ReloadBlocking},
 		"idle":        {Profile: ProfileIdle},
 		"trouble": {Rate: 1e5, Inject: []Injection{
 			{InjectCompute, time.Millisecond, 20 * time.Millisecond},
@@ -77,7 +78,7 @@ func TestRunBalances(t *testing.T) {
 			var last Result
 			for range 5 {
 				time.Sleep(10 * time.Millisecond)
-				if err := f.Reload(0); err != nil {
+				if _, err := f.Reload(0); err != nil {
 					t.Fatal(err)
 				}
 				r := f.Report()
@@ -120,7 +121,7 @@ func TestRunBalances(t *testing.T) {
 			if again := f.Stop(); again.Ports[0] != got.Ports[0] {
 				t.Errorf("a second Stop says %+v, want %+v", again.Ports[0], got.Ports[0])
 			}
-			if f.Reload(0) == nil || f.Start() == nil {
+			if _, err := f.Reload(0); err == nil || f.Start() == nil {
 				t.Error("a stopped forwarder can be reloaded or started")
 			}
 		})
@@ -333,7 +334,7 @@ func TestStopTheWorld(t *testing.T) {
 		var reloads sync.WaitGroup
 		reloads.Go(func() {
 			for range 200 {
-				if err := f.Reload(0); err != nil {
+				if _, err := f.Reload(0); err != nil {
 					t.Error(err)
 				}
 			}
@@ -344,5 +345,51 @@ func TestStopTheWorld(t *testing.T) {
 		}
 		reloads.Wait()
 		f.Stop()
+	}
+}
+
+// TestOverrun wants recorders to know of the packets that found a queue full, also when
+// queues change hands.
+func TestOverrun(t *testing.T) {
+	registry := new(perf.Registry)
+	result, err := Run(t.Context(), Config{
+		Cores: usableCores(), Queues: 2, RingSize: 32, Rate: 2e6, Duration: 300 * time.Millisecond,
+		Inject: []Injection{{InjectCompute, 5 * time.Millisecond, 20 * time.Millisecond}, {InjectReload, time.Millisecond, 50 * time.Millisecond}},
+		Level:  perf.Basic, Registry: registry,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var missed, told uint64
+	for _, p := range result.Ports {
+		missed += p.Missed
+	}
+	for _, r := range registry.Recorders() {
+		var s perf.Snapshot
+		if err := r.Snapshot(t.Context(), perf.Want{}, &s); err != nil {
+			t.Fatal(err)
+		}
+		told += s.Totals.RxDrops
+	}
+	if told != missed || missed == 0 {
+		t.Errorf("recorders know of %d of %d packets that were missed", told, missed)
+	}
+}
+
+// TestTroubleClosesOnce wants what was opened to be given back, and nothing of others.
+func TestTroubleClosesOnce(t *testing.T) {
+	tr, err := newTrouble([]Injection{{InjectBlock, time.Millisecond, time.Second}, {InjectFault, time.Millisecond, time.Second}})
+	if err != nil {
+		need.Skip(t, err.Error())
+	}
+	tr.close()
+	others, err := os.Open(os.DevNull) // takes the lowest number that is free
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer others.Close()
+	tr.close()
+	if _, err := others.Stat(); err != nil {
+		t.Errorf("closed what is not its own: %v", err)
 	}
 }

@@ -75,6 +75,14 @@ func newTemplate(size, classes int, tunnel bool) *template {
 	return t
 }
 
+// address gives the frames, and those inside them, locally administered addresses that
+// end in the given numbers.
+func (t *template) address(src, dst byte) {
+	for _, at := range []int{0, t.inner} {
+		t.header[at+5], t.header[at+11] = dst, src
+	}
+}
+
 // appendUDP appends Ethernet, IPv4 and UDP headers of a frame of size bytes. The
 // addresses are locally administered; the UDP checksum is left out (RFC 768).
 func appendUDP(b []byte, size int, src, dst, ports uint32) []byte {
@@ -141,14 +149,18 @@ func newGenerator(profile Profile, q, queues, flows int, rate, hz float64) (*gen
 	}
 	g.now, g.left = g.first, g.repeat
 	g.quiet = profile == ProfileIdle || q >= flows
-	if rate > 0 {
-		if rate >= hz {
-			return nil, fmt.Errorf("rate %.0f is faster than the clock's %.0f ticks a second: choose a lower one or 0 for unlimited", rate, hz)
-		}
-		g.paced = true
-		g.perTick = uint64(rate / hz * (1 << 63) * 2)
+	if rate >= hz {
+		return nil, fmt.Errorf("rate %.0f is faster than the clock's %.0f ticks a second: choose a lower one or 0 for unlimited", rate, hz)
 	}
+	g.pace(rate, hz)
 	return g, nil
+}
+
+// pace lets packets arrive at a rate below hz from now on.
+func (g *generator) pace(rate, hz float64) {
+	g.paced = rate > 0
+	g.perTick = uint64(rate / hz * (1 << 63) * 2)
+	g.start, g.begun = 0, 0
 }
 
 // due returns how many packets arrived since it was called before.

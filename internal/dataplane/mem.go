@@ -7,6 +7,7 @@ import "github.com/pmdperf/pmdperf/perf/tsc"
 type memPort struct {
 	name   string
 	queues []memQueue
+	size   int // of a queue
 	frames *template
 	now    func() uint64
 }
@@ -23,7 +24,7 @@ type memQueue struct {
 // newMemPort returns a port with c's queues, rings and generators. rx false makes
 // one that only sends.
 func newMemPort(name string, c *Config, rx bool) (*memPort, error) {
-	p := &memPort{name: name, now: tsc.Now, frames: newTemplate(c.PacketSize, c.Subtables, c.Tunnel)}
+	p := &memPort{name: name, size: c.RingSize, now: tsc.Now, frames: newTemplate(c.PacketSize, c.Subtables, c.Tunnel)}
 	if !rx {
 		return p, nil
 	}
@@ -44,6 +45,7 @@ func newMemPort(name string, c *Config, rx bool) (*memPort, error) {
 
 func (p *memPort) Name() string  { return p.name }
 func (p *memPort) RxQueues() int { return len(p.queues) }
+func (p *memPort) RxSize() int   { return p.size }
 
 func (p *memPort) RxBurst(q int, b *Batch) int {
 	m := &p.queues[q]

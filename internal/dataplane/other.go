@@ -13,6 +13,11 @@ func openAFPacket(name string, _, _ int) (*memPort, error) {
 	return nil, fmt.Errorf("port %s%s: packet sockets need Linux: use mem", afpacketPrefix, name)
 }
 
+// openAFXDP fails: AF_XDP sockets are Linux's.
+func openAFXDP(name string, _, _ int) (*memPort, error) {
+	return nil, fmt.Errorf("port %s%s: AF_XDP sockets need Linux: use mem", afxdpPrefix, name)
+}
+
 // usableCores returns all cores.
 func usableCores() []int {
 	cores := make([]int, runtime.NumCPU())
@@ -24,6 +29,15 @@ func usableCores() []int {
 
 // keepOff reports false: threads cannot be moved here.
 func keepOff([]int) (undo func(), ok bool) { return func() {}, false }
+
+// threadID returns 0: threads have no numbers here.
+func threadID() int { return 0 }
+
+// switches reports false: it is not known how often a thread left its core.
+func switches() (slept, taken int64, ok bool) { return 0, 0, false }
+
+// nap sleeps for about d.
+func nap(d time.Duration) { time.Sleep(d) }
 
 // trouble can be made by computing only.
 type trouble struct{}

@@ -15,21 +15,26 @@ type pmd struct {
 	request atomic.Pointer[request] // what the control goroutine wants; looked at once a pass
 	_       [56]byte
 
-	rec    *perf.Recorder
-	index  int // among the PMDs: also its transmit queue
-	core   int
-	queues []rxQueue
+	rec     *perf.Recorder
+	index   int // among the PMDs: also its transmit queue
+	core    int
+	tid     int // of its thread
+	queues  []rxQueue
+	awaited int // how many of those other PMDs poll still
 
-	emc   *emc
-	class *classifier
-	slow  *slowPath
-	rx    Batch
-	miss  [Burst]uint32
-	sizes [Burst]uint16
-	ports []Port
-	tally []tally // by port
-	tx    []txBatch
-	dirty uint64 // ports whose tx batch is not empty, a bit each
+	emc     *emc
+	class   *classifier
+	slow    *slowPath
+	rx      Batch
+	miss    [Burst]uint32
+	sizes   [Burst]uint16
+	ports   []Port
+	tally   []tally // by port
+	tx      []txBatch
+	dirty   uint64 // ports whose tx batch is not empty, a bit each
+	flushed uint64 // batches sent
+	macs    *macTable
+	stats   statistics
 
 	flushTicks uint64 // longest wait of a packet in a tx batch; 0 = until the end of the pass
 	passNow    uint64 // tick at which the pass began, where flushTicks needs it
@@ -48,10 +53,14 @@ type pmd struct {
 
 // rxQueue is a receive queue as a PMD polls it.
 type rxQueue struct {
-	port  Port
-	in    uint16 // index of the port
-	queue int
-	left  *uint64 // tick at which it was polled last before a reload
+	port   Port
+	in     uint16 // index of the port
+	queue  int
+	size   int // packets it holds, or 0
+	number int // among the queues of all ports
+
+	handing *handing
+	awaited bool // another PMD polls it still
 }
 
 // txBatch is what waits to be sent on one port.
@@ -82,6 +91,14 @@ func (p *pmd) loop() {
 	}
 }
 
+// overrun tells the recorder what a queue that was full has dropped since this was last
+// asked.
+func (p *pmd) overrun(q *rxQueue) {
+	missed := q.port.Missed(q.queue)
+	p.rec.RxDrop(int(missed - q.handing.missed))
+	q.handing.missed = missed
+}
+
 // pass polls every queue once. It reports whether the loop is to end.
 func (p *pmd) pass() (end bool) {
 	p.received, p.moved = 0, 0
@@ -90,12 +107,21 @@ func (p *pmd) pass() (end bool) {
 	}
 	for i := range p.queues {
 		q := &p.queues[i]
+		if q.awaited {
+			continue
+		}
 		p.rec.Poll(i)
 		fill := q.port.RxBurst(q.queue, &p.rx)
+		if fill >= q.size && q.size != 0 {
+			p.overrun(q)
+		}
 		if n := p.rx.n; n != 0 {
 			p.rec.Batch(n, fill)
 			if p.recSizes {
 				p.recordSizes(i)
+			}
+			if p.stats.mode != StatsOff {
+				p.stats.rx(q.in, &p.rx, n)
 			}
 			p.tally[q.in].rx += uint64(n)
 			p.moved += n
@@ -243,6 +269,14 @@ func (p *pmd) execute() {
 		case actOutput:
 			p.output(i, f.action.port)
 			continue
+		case actNormal:
+			pk := &p.rx.pool.packets[i]
+			port, ok := p.macs.forward(pk.Frame(), pk.in)
+			if !ok {
+				port = f.action.port
+			}
+			p.output(i, port)
+			continue
 		case actRecirc:
 			pk.extract(pk.in, pk.recirc()+1, pk.tunnel())
 		case actPop:
@@ -314,7 +348,11 @@ func (p *pmd) flush(port int) {
 	n := t.n
 	sent := p.ports[port].TxBurst(p.index, &t.Batch)
 	p.rec.Tx(sent, 1)
+	p.flushed++
 	p.tally[port].out += uint64(sent)
+	if p.stats.mode != StatsOff {
+		p.stats.tx(port, &t.Batch, sent)
+	}
 	if p.recSizes {
 		multicast, broadcast := p.measure(&t.Batch, sent)
 		p.rec.TxSizes(port, p.sizes[:sent])

@@ -35,6 +35,7 @@ func TestPassAllocatesNothing(t *testing.T) {
 		"recirculate": {Flows: 100_000, Subtables: 20, Profile: ProfileScatter, Recirculate: true},
 		"tunnel":      {Flows: 100_000, Subtables: 20, Tunnel: true, Sinks: 32, FlushInterval: 1000},
 		"paced":       {Rate: 1e6, Sizes: true, Drop: true, MaxSleep: 1000},
+		"normal":      {Ports: []string{"mem", "mem"}, Flows: 1000, Normal: true, Stats: StatsShared},
 		"at once":     {Flows: 1000, SendAtOnce: true, Profile: ProfileScatter, Level: perf.Detailed},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,10 @@ type Port interface {
 	// RxQueues returns the number of receive queues.
 	RxQueues() int
 
+	// RxSize returns how many packets a receive queue holds, or 0 where that depends
+	// on their sizes.
+	RxSize() int
+
 	// RxBurst appends up to Burst packets of receive queue q to b. It returns
 	// how many packets were in the queue, those appended included.
 	RxBurst(q int, b *Batch) (fill int)

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,11 @@ import (
 type request struct {
 	kind    requestKind
 	reports []report // by PMD
+	marks   []Mark   // by PMD
+	rate    float64  // packets a second and port
+	stats   StatsMode
+	flush   uint64 // ticks
+	atOnce  bool
 	reload  *reload
 	done    atomic.Int32
 }
@@ -21,24 +27,95 @@ type requestKind uint8
 
 const (
 	wantReport requestKind = iota
+	wantMark
+	wantRate
+	wantStats
+	wantPath
 	wantReload
 	wantStop
 )
 
-// reload is a change of what the PMDs poll, prepared in advance.
+// ReloadScheme is how PMDs change what they poll.
+type ReloadScheme string
+
+// The schemes, the best first. But for the last, the control goroutine prepares
+// everything in advance.
+const (
+	// ReloadHandover: every PMD changes by itself. A queue that moves is polled by the PMD
+	// that gets it as soon as the other has let go of it; no PMD waits for another.
+	ReloadHandover ReloadScheme = "handover"
+
+	// ReloadBusy: all PMDs stop polling and wait busily until all have.
+	ReloadBusy ReloadScheme = "busy"
+
+	// ReloadBlocking: all PMDs stop polling and sleep until the control goroutine, which
+	// prepares everything meanwhile, wakes them.
+	ReloadBlocking ReloadScheme = "blocking"
+)
+
+func (s ReloadScheme) known() bool {
+	return s == ReloadHandover || s == ReloadBusy || s == ReloadBlocking
+}
+
+// reload is a change of what the PMDs poll.
 type reload struct {
-	pmds    int
-	queues  [][]rxQueue    // by PMD
-	polling []perf.Polling // the same for the recorders
-	hold    time.Duration  // to wait between the last poll and the first one
-	parked  atomic.Int32   // PMDs that poll nothing any more
-	wake    chan struct{}  // closed when all are parked; nil = they wait for each other
+	scheme   ReloadScheme
+	queues   [][]rxQueue      // by PMD
+	prepared []*perf.Prepared // the same for the recorders
+	polling  []perf.Polling   // the same, not prepared: ReloadBlocking
+	hold     time.Duration    // to wait between the last poll and the first one
+	parked   atomic.Int32     // PMDs that poll nothing any more
+	wake     chan struct{}    // closed when all are parked: ReloadBlocking
+	stage    []stage          // by PMD
+	out      Reloaded         // every PMD fills in its own part
+}
+
+// handing is the part of a receive queue that PMDs see of each other's: who lets go of
+// the queue writes left and then sets free.
+type handing struct {
+	left   uint64 // tick at which it was polled last
+	missed uint64 // packets that found the queue full, as the recorders were told
+	free   atomic.Bool
+	_      [40]byte
+}
+
+// stage is how far a PMD has got in a reload. It looks whether its thread left its
+// core in the pass before the reload and in the pass after, so that the looking is
+// not in the gap.
+type stage uint8
+
+const (
+	notBegun stage = iota
+	looked
+	polling
+)
+
+// Reloaded says how long a reload kept from polling. Times are in ticks.
+type Reloaded struct {
+	// Threads are the times between the last pass of a PMD under the old
+	// configuration and its first one under the new, by PMD.
+	Threads []uint64
+
+	// Queues are the times between the last pass that polled a receive queue under
+	// the old configuration and the first one under the new, whichever PMD made them.
+	// This is what a queue has to have room for. The order is that of ports and queues.
+	Queues []uint64
+
+	// Away says how often the thread of a PMD was off its core from the pass before the
+	// reload to the one after, by PMD; -1 where the system doesn't tell. That it sleeps
+	// by the scheme ReloadBlocking does not count.
+	Away []int64
+}
+
+// WasAway reports whether any thread was off its core meanwhile.
+func (r *Reloaded) WasAway() bool {
+	return slices.ContainsFunc(r.Away, func(n int64) bool { return n > 0 })
 }
 
 // report is what a PMD tells about itself.
 type report struct {
 	tally    []tally  // by port
-	missed   []uint64 // by port, of the queues that this PMD polls
+	missed   []uint64 // by queue, of those that this PMD polls
 	injected []uint64 // by injection
 	gaps     GapSummary
 }
@@ -82,8 +159,20 @@ func (p *pmd) serve() (end bool) {
 	switch r.kind {
 	case wantReport:
 		p.report(&r.reports[p.index])
+	case wantMark:
+		p.mark(&r.marks[p.index])
+	case wantRate:
+		p.pace(r.rate)
+	case wantStats:
+		p.stats.mode = r.stats
+	case wantPath:
+		p.flushAll()
+		p.flushTicks, p.sendAtOnce = r.flush, r.atOnce
 	case wantReload:
-		p.reload(r.reload)
+		if !p.advance(r.reload) {
+			p.request.Store(r) // look again after the next pass
+			return false
+		}
 	case wantStop:
 		p.drain()
 		end = true
@@ -98,26 +187,53 @@ func (p *pmd) report(r *report) {
 	copy(r.injected, p.injected)
 	clear(r.missed)
 	for _, q := range p.queues {
-		r.missed[q.in] += q.port.Missed(q.queue)
+		r.missed[q.number] = q.port.Missed(q.queue)
 	}
 	r.gaps = p.gaps
 }
 
-// reload stops polling, waits until all PMDs have, and polls what r says.
+// advance takes the next step of a reload and reports whether it was the last.
+func (p *pmd) advance(r *reload) (done bool) {
+	if p.awaited != 0 {
+		p.take(r)
+	}
+	switch r.stage[p.index] {
+	case notBegun:
+		r.out.Away[p.index] = away(r.scheme != ReloadBlocking)
+		r.stage[p.index] = looked
+	case looked:
+		p.reload(r)
+		r.stage[p.index] = polling
+	case polling:
+		if p.awaited != 0 {
+			return false
+		}
+		if before := r.out.Away[p.index]; before >= 0 {
+			r.out.Away[p.index] = away(r.scheme != ReloadBlocking) - before
+		}
+		return true
+	}
+	return false
+}
+
+// reload changes to what r says. It may leave queues awaited that other PMDs poll
+// still.
 func (p *pmd) reload(r *reload) {
 	p.flushAll()
 	p.rec.Park()
 	left := tsc.Now()
 	for _, q := range p.queues {
-		*q.left = left
+		q.handing.left = left
+		q.handing.free.Store(true)
 	}
 	r.parked.Add(1)
-	if r.wake != nil {
-		<-r.wake
-	} else {
-		for int(r.parked.Load()) < r.pmds {
+	switch r.scheme {
+	case ReloadBusy:
+		for int(r.parked.Load()) < len(r.queues) {
 			relax()
 		}
+	case ReloadBlocking:
+		<-r.wake
 	}
 	if r.hold > 0 {
 		until := left + tsc.System().Ticks(r.hold)
@@ -126,13 +242,33 @@ func (p *pmd) reload(r *reload) {
 		}
 	}
 	p.queues = r.queues[p.index]
-	_ = p.rec.Resume(&r.polling[p.index]) // parked above, and Open has checked the queues
-	now := tsc.Now()
-	for _, q := range p.queues {
-		if *q.left != 0 && now > *q.left {
-			p.gaps.add(now - *q.left)
-		}
+	p.awaited = len(p.queues)
+	// Parked above, and Prepare or Open has checked the queues.
+	if r.scheme == ReloadBlocking {
+		_ = p.rec.Resume(&r.polling[p.index])
+	} else {
+		_ = p.rec.ResumeWith(r.prepared[p.index])
 	}
+	r.out.Threads[p.index] = p.take(r) - left
+}
+
+// take takes the awaited queues that are free, and returns the time.
+func (p *pmd) take(r *reload) (now uint64) {
+	now = tsc.Now()
+	for i := range p.queues {
+		q := &p.queues[i]
+		if !q.awaited || !q.handing.free.Load() {
+			continue
+		}
+		q.handing.free.Store(false)
+		q.awaited = false
+		p.awaited--
+		now = tsc.Now() // after left was written
+		gap := max(now, q.handing.left) - q.handing.left
+		r.out.Queues[q.number] = gap
+		p.gaps.add(gap)
+	}
+	return now
 }
 
 // relax passes some time in a busy wait. Since it calls a function and is not

@@ -3,7 +3,7 @@ package dataplane
 // action is what happens to the packets of a flow.
 type action struct {
 	kind actionKind
-	port uint16 // for actOutput: index of the port
+	port uint16 // for actOutput and actNormal: index of the port
 }
 
 type actionKind uint8
@@ -13,6 +13,7 @@ const (
 	actOutput            // send to port
 	actRecirc            // classify once more
 	actPop               // take off the tunnel header and classify what is inside
+	actNormal            // send to where the destination's address is, or to port
 )
 
 // slowPath has all rules and decides about packets that no megaflow knows, as
@@ -29,6 +30,7 @@ type slowPath struct {
 	rules   []rule
 	outputs [][]uint16 // by in port: where its packets may go, one chosen by destination
 	passes  uint64     // the pass of recirculation from which on packets are sent
+	output  actionKind // of packets that are sent
 }
 
 // rule is one row of the slow path's table. Its place is the id of its subtable.
@@ -63,7 +65,10 @@ const classPrefix = 18
 
 // newSlowPath returns the rules for c with the given outputs by in port.
 func newSlowPath(c *Config, outputs [][]uint16) *slowPath {
-	s := &slowPath{outputs: outputs}
+	s := &slowPath{outputs: outputs, output: actOutput}
+	if c.Normal {
+		s.output = actNormal
+	}
 	looked := Key{srcPrefix(classPrefix), keyIn | keyProto | keyRecirc, keyEther}
 	if c.Tunnel {
 		match := tunnelKey()
@@ -111,7 +116,7 @@ func (s *slowPath) decide(key Key) (id uint32, r *rule, act action) {
 	case key[1]&keyRecirc < s.passes:
 		act.kind = actRecirc
 	case len(outs) > 0:
-		act = action{actOutput, outs[uint32(key[0])%uint32(len(outs))]}
+		act = action{s.output, outs[uint32(key[0])%uint32(len(outs))]}
 	}
 	return id, r, act
 }

@@ -69,13 +69,16 @@ func (t *trouble) make(kind InjectKind, ticks uint64, now func() uint64) {
 	}
 }
 
+// close gives back what was opened. It may be called again.
 func (t *trouble) close() {
 	if t.pages != nil {
 		_ = unix.Munmap(t.pages)
+		t.pages = nil
 	}
-	for _, fd := range t.pipe {
+	for i, fd := range t.pipe {
 		if fd >= 0 {
 			_ = unix.Close(fd)
+			t.pipe[i] = -1
 		}
 	}
 }

@@ -21,6 +21,7 @@ const (
 
 	hdrhistogram = "github.com/HdrHistogram/hdrhistogram-go"
 	prometheus   = "github.com/prometheus/client_golang"
+	promModel    = "github.com/prometheus/client_model google.golang.org/protobuf" // what client_golang's metrics are written into
 	ebpf         = "github.com/cilium/ebpf"
 	netlink      = "github.com/vishvananda/netlink"
 	xperf        = "golang.org/x/perf"
@@ -52,7 +53,9 @@ var layers = []layer{
 	// Readers' conveniences that an embedder of perf doesn't link.
 	{path: "histogram/hdr", imports: "histogram", modules: hdrhistogram}, // the only importer
 	{path: "suspicious/ovslog", imports: "history suspicious"},
-	{path: "suspicious/cause", imports: "history suspicious", modules: xsys + " " + ebpf},
+	{path: "suspicious/cause", imports: "history suspicious internal/human", modules: xsys + " " + ebpf},
+	{path: "suspicious/gotrace", imports: "suspicious"},
+	{path: "suspicious/explain", imports: "history suspicious suspicious/cause", modules: xsys}, // for embedders with a supervisor
 	{path: "suspicious/cause/confusion", imports: "history suspicious/cause", modules: xsys},
 	{path: "suspicious/investigate", imports: "histogram history suspicious suspicious/ovslog"},
 
@@ -60,19 +63,25 @@ var layers = []layer{
 	{path: "export/ovs", imports: "histogram history suspicious perf/tsc perf"},
 	{path: "export/appctl", modules: xsys}, // the protocol: knows nothing of perf
 	{path: "export/appctl/pmd", imports: "histogram histogram/hdr history suspicious perf/tsc perf export/ovs export/appctl"},
-	{path: "export/prom", imports: "histogram history suspicious perf", modules: prometheus}, // the only importer
-	{path: "export/report", imports: "histogram histogram/hdr history suspicious suspicious/investigate perf"},
+	{path: "export/prom", imports: "histogram history suspicious perf", modules: prometheus + " " + promModel}, // the only importer
+	{path: "export/report", imports: "suspicious suspicious/investigate internal/human"},
 
 	// What nobody else may import.
-	{path: "internal/dataplane", imports: "histogram history suspicious perf/tsc perf", modules: xsys},
-	{path: "internal/experiment", imports: "histogram histogram/hdr history suspicious perf/tsc perf export/ovs internal/dataplane", modules: xsys},
+	{path: "internal/dataplane", imports: "histogram history suspicious perf/tsc perf", modules: xsys + " " + ebpf},
+	{path: "internal/experiment", imports: "histogram history suspicious suspicious/cause perf/tsc perf internal/dataplane", modules: xperf + " " + xsys},
+	{path: "internal/evidence", imports: "suspicious suspicious/ovslog suspicious/investigate export/ovs"},
 	{path: "internal/human"},
 	{path: "internal/live", imports: "histogram histogram/hdr export/ovs export/appctl internal/human"}, // sees a target, ours or not, through its socket only
+	{path: "internal/observe", imports: "history perf/tsc suspicious suspicious/cause suspicious/ovslog internal/human", modules: xsys},
 	{path: "internal/top", imports: "internal/human internal/live", modules: terminal},
+	{path: "internal/mangle"},
 	{path: "internal/need"},
 	{path: "internal/netlab", imports: "internal/need", modules: xsys + " " + netlink},
 	{path: "internal/ovslab", imports: "internal/need"},
+	{path: "internal/exporter", imports: "histogram history suspicious perf perf/tsc export/ovs export/appctl export/prom", modules: xsys}, // asks targets; export/prom makes metrics of it
+	{path: "internal/promlab", imports: "internal/need"},
 	{path: "internal/budgets", modules: xperf},
+	{path: "internal/results", imports: "internal/experiment"},
 	{path: "internal/layers"},
 
 	// The binary joins everything; no row names it, so nothing imports it.

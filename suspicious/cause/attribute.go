@@ -3,11 +3,13 @@ package cause
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/pmdperf/pmdperf/history"
+	"github.com/pmdperf/pmdperf/internal/human"
 )
 
 // minShare is the share below which a cause is not worth a line.
@@ -20,7 +22,7 @@ const minShare = 0.02
 //
 // It reads no clock and no file, and any goroutine may call it.
 func Attribute(it Iteration, ev Evidence) []Cause {
-	a := &attribution{it: &it, ev: &ev, total: int64(it.Duration())}
+	a := &attribution{it: &it, ev: &ev, total: int64(it.Duration()), most: Exact}
 	a.rest = a.total
 	if it.Gap && it.GapKind == history.Reload {
 		a.add(Cause{Kind: Reload, How: Exact, Evidence: "the loop was parked between two passes"}, a.rest)
@@ -52,6 +54,7 @@ type attribution struct {
 	// unseen says that no probe tells whether the thread ran.
 	unseen bool
 
+	most   Exactness // that a cause may have now
 	causes []Cause
 }
 
@@ -62,6 +65,7 @@ func (a *attribution) add(c Cause, part int64) {
 		return
 	}
 	a.rest -= part
+	c.How = min(c.How, a.most)
 	for i := range a.causes {
 		if b := &a.causes[i]; b.Kind == c.Kind && b.Name == c.Name && b.PID == c.PID {
 			b.Part += time.Duration(part)
@@ -109,16 +113,49 @@ func (a *attribution) offCore() {
 			continue
 		}
 		if s.runnable() {
-			a.waited(s, from, to)
+			a.waited(s, from, to, Exact)
 			continue
 		}
-		if s.Woken != 0 && s.Woken < to {
-			woken := max(s.Woken, from)
+		woken, how := a.woken(s)
+		if woken = max(woken, from); woken < to {
+			a.most = how
 			a.asleep(s, from, woken)
-			a.waited(s, woken, to)
+			a.most = Exact
+			a.waited(s, woken, to, how)
 			continue
 		}
 		a.asleep(s, from, to)
+	}
+	for _, g := range a.ev.Gaps {
+		c := Cause{Kind: Unknown, Evidence: "it left its core or came back, and the record of that is missing"}
+		a.add(c, min(g.To, a.it.End)-max(g.From, a.it.Start))
+	}
+}
+
+// woken returns when a thread that had left its core asleep wanted it again, never if
+// that is not known.
+func (a *attribution) woken(s *Spell) (t int64, how Exactness) {
+	const never = math.MaxInt64
+	switch c := a.ev.Thread; {
+	case s.Woken != 0:
+		return s.Woken, Exact
+	case a.ev.States || s.In == 0 || c == nil || c.Wait < 0 || c.Off < 0 || c.Sleeps == 0:
+		return never, Exact
+	default:
+		// What it waited more than it was preempted, it did after it was woken. Of several
+		// sleeps each has its part of that.
+		waited := int64(min(c.Wait-c.Preempted, c.Asleep))
+		if c.Sleeps > 1 {
+			waited = int64(float64(waited) * float64(s.In-s.Out) / float64(c.Asleep))
+		}
+		const little = int64(50 * time.Microsecond)
+		if waited < little {
+			return never, Exact
+		}
+		if c.Sleeps > 1 {
+			return s.In - waited, Inferred
+		}
+		return s.In - waited, Sampled
 	}
 }
 
@@ -130,35 +167,43 @@ func (a *attribution) throttled() time.Duration {
 	return max(a.ev.System.Throttled, 1)
 }
 
-// waited books a time in which the thread wanted its core.
-func (a *attribution) waited(s *Spell, from, to int64) {
+// waited books a time in which the thread wanted its core. how says how sure it is that
+// it did.
+func (a *attribution) waited(s *Spell, from, to int64, how Exactness) {
 	quota := a.throttled()
 	// A group without quota stays off the core for as long as the counter says.
 	if quota >= time.Duration(to-from)*3/4 {
-		c := Cause{Kind: Throttled, How: Sampled, Evidence: fmt.Sprintf("runnable, off its core, and its cgroup throttled for %v", round(quota))}
+		c := Cause{Kind: Throttled, How: Sampled, Evidence: fmt.Sprintf("runnable, off its core, and its cgroup throttled for %v", short(quota))}
 		a.add(c, to-from)
 		return
 	}
 	if len(s.Ran) == 0 {
-		a.add(Cause{Kind: Preempted, How: Exact, Evidence: "it left the core while it was runnable" + a.sawCall(s)}, to-from)
+		c := Cause{Kind: Preempted, How: how, Evidence: "it left the core while it was runnable" + a.sawCall(s)}
+		if !s.runnable() {
+			c.Evidence = "it was awake again, and waited for its core"
+		}
+		a.add(c, to-from)
 		return
 	}
+	known := from
 	for _, r := range s.Ran {
 		part := min(r.To, to) - max(r.From, from)
 		if part <= 0 {
 			continue
 		}
+		known = min(r.To, to)
 		if r.PID == 0 {
 			a.idle(quota, part)
 			continue
 		}
-		c := Cause{Kind: Preempted, Name: r.Name, PID: r.PID, How: Exact}
+		c := Cause{Kind: Preempted, Name: r.Name, PID: r.PID, How: how}
 		c.Evidence = fmt.Sprintf("task %d had the core while the thread was runnable", r.PID)
 		if r.Name == "" {
 			c.Evidence = fmt.Sprintf("task %d, which is gone, had the core while the thread was runnable", r.PID)
 		}
 		a.add(c, part)
 	}
+	a.add(Cause{Kind: Preempted, How: how, Evidence: "so many tasks had the core that not all were noted"}, to-known)
 }
 
 func (a *attribution) sawCall(s *Spell) string {
@@ -223,11 +268,10 @@ func stopped(state string, how Exactness, evidence string) Cause {
 func (a *attribution) sleeping(call string, how Exactness, from, to int64) {
 	part := to - from
 	switch {
+	case !a.ev.States && a.continued(from, to):
+		a.add(stopped("stopped", Sampled, "all of the process was still, and then it was continued by a signal"), part)
 	case call == "" && a.ev.Go.collecting():
-		// First, as a collection stops the reader too.
 		a.add(a.runtime(Inferred, "it slept while a collection was under way"), part)
-	case call == "" && a.reader(from, to):
-		a.add(stopped("stopped", Inferred, "the thread slept, and all others of the process did nothing just then"), part)
 	case call == "":
 		a.sleptOr(Cause{Kind: Blocked, How: Inferred, Evidence: "it slept in the kernel; no sample shows in which call"}, part)
 	case call == "none" && a.ev.Thread != nil && a.ev.Thread.Major > 0:
@@ -266,14 +310,21 @@ func blocked(call string, how Exactness) Cause {
 	return Cause{Kind: Blocked, Name: call, How: how, Evidence: evidence}
 }
 
-// reader reports whether the reader of the probes, a thread of the same process, was
-// silent all the while, and for about as long without wanting for a core.
-func (a *attribution) reader(from, to int64) bool {
-	const least, slack = int64(5 * readEvery), int64(3 * readEvery)
-	begun, done := a.ev.SilentFrom, a.ev.SilentFrom+int64(a.ev.Silent)
-	return a.ev.Own && to-from >= least && begun <= from+slack && done >= to-slack &&
-		int64(a.ev.Silent-a.ev.SilentWait) >= (to-from)*3/4
+// continued reports whether the thread's process was continued at the end of a time in
+// which the thread slept and the reader of the probes, a thread of the same process, was
+// silent.
+func (a *attribution) continued(from, to int64) bool {
+	const slack = int64(3 * readEvery)
+	return a.ev.Own && slices.ContainsFunc(a.ev.Silences, func(g Gap) bool {
+		return g.From <= from+slack && g.To >= to-slack && slices.ContainsFunc(a.ev.Continued, func(t int64) bool {
+			return t >= to-slack && t <= max(to, g.To)+int64(contLag)
+		})
+	})
 }
+
+// contLag is how late the reader may learn of the signal once it reads again: a goroutine
+// of the runtime's hands it on.
+const contLag = 100 * time.Millisecond
 
 // runtime returns the cause of a park, with the occasion that the runtime's metrics
 // name.
@@ -298,7 +349,7 @@ func (a *attribution) runtime(how Exactness, evidence string) Cause {
 		c.Name = "scheduler"
 	}
 	c.Evidence = fmt.Sprintf("%s; within %v %d collections ended, the world stopped %d times for one and %d times for something else",
-		evidence, round(g.Over), g.Cycles, g.Pauses, g.Others)
+		evidence, short(g.Over), g.Cycles, g.Pauses, g.Others)
 	return c
 }
 
@@ -315,14 +366,14 @@ func (a *attribution) offByCounters() {
 		// Much of that may have been before or after: only what can't have been is sure.
 		off, wait = max(int64(t.Over-t.CPU)-apart, 0), max(wait-apart, 0)
 		ran := max(int64(t.CPU)-apart, 0)
-		defer a.add(Cause{Kind: Unknown, Evidence: fmt.Sprintf("the readings are %v apart, too much to tell", round(t.Over))}, a.total-off-ran)
+		defer a.add(Cause{Kind: Unknown, Evidence: fmt.Sprintf("the readings are %v apart, too much to tell", short(t.Over))}, a.total-off-ran)
 	}
 	wait = min(wait, off)
 	if wait > 0 {
 		if quota := a.throttled(); quota >= time.Duration(wait)*3/4 {
-			a.add(Cause{Kind: Throttled, How: Inferred, Evidence: fmt.Sprintf("it waited for a core, and its cgroup was throttled for %v", round(quota))}, wait)
+			a.add(Cause{Kind: Throttled, How: Inferred, Evidence: fmt.Sprintf("it waited for a core, and its cgroup was throttled for %v", short(quota))}, wait)
 		} else {
-			a.add(Cause{Kind: Preempted, How: Inferred, Evidence: fmt.Sprintf("within %v it was runnable and waited for %v", round(t.Over), round(t.Wait))}, wait)
+			a.add(Cause{Kind: Preempted, How: Inferred, Evidence: fmt.Sprintf("within %v it was runnable and waited for %v", short(t.Over), short(t.Wait))}, wait)
 		}
 	}
 	left := off - wait
@@ -330,7 +381,7 @@ func (a *attribution) offByCounters() {
 		return
 	}
 	if quota := a.throttled(); quota >= time.Duration(left)*3/4 {
-		a.add(Cause{Kind: Throttled, How: Inferred, Evidence: fmt.Sprintf("it didn't run, and its cgroup was throttled for %v", round(quota))}, left)
+		a.add(Cause{Kind: Throttled, How: Inferred, Evidence: fmt.Sprintf("it didn't run, and its cgroup was throttled for %v", short(quota))}, left)
 		return
 	}
 	var call string
@@ -348,7 +399,12 @@ func (a *attribution) offByCounters() {
 		return
 	}
 	// Where within the iteration it slept is not known: when the reader was silent, say.
-	from := min(max(a.ev.SilentFrom, a.it.Start), a.it.End-left)
+	from := a.it.Start
+	if len(a.ev.Silences) > 0 {
+		longest := slices.MaxFunc(a.ev.Silences, func(x, y Gap) int { return cmp.Compare(x.To-x.From, y.To-y.From) })
+		from = max(from, longest.From)
+	}
+	from = min(from, a.it.End-left)
 	a.sleeping(call, Sampled, from, from+left)
 }
 
@@ -359,9 +415,9 @@ func (a *attribution) onCore() {
 		return
 	}
 	a.interrupts()
+	a.faults()
 	a.pauses()
 	a.steal()
-	a.faults()
 	a.upcalls()
 	a.work()
 }
@@ -383,7 +439,11 @@ func (a *attribution) pauses() {
 				part -= in - out
 			}
 		}
-		a.add(Cause{Kind: Hypervisor, Name: "pause", How: Sampled, Evidence: "the thread had its core, and the timer interrupts due didn't come"}, part)
+		c := Cause{Kind: Hypervisor, Name: "pause", How: Sampled, Evidence: fmt.Sprintf("the thread had its core, and %s due didn't come", plural(int64(p.Missed), "timer interrupt"))}
+		if p.Missed < 2 {
+			c.How = Inferred // one is late now and then
+		}
+		a.add(c, part)
 	}
 }
 
@@ -397,7 +457,7 @@ func (a *attribution) steal() {
 	case ok:
 		c := Cause{Kind: Hypervisor, Name: "steal", How: Inferred}
 		c.Evidence = fmt.Sprintf("within %v it was on its core for %v, and its CPU time lacks %v of that",
-			round(a.ev.Thread.Over), round(a.ev.Thread.Over-a.ev.Thread.Off), round(part))
+			short(a.ev.Thread.Over), short(a.ev.Thread.Over-a.ev.Thread.Off), short(part))
 		switch {
 		case moved:
 			c.How = Sampled
@@ -413,7 +473,7 @@ func (a *attribution) steal() {
 		a.add(c, a.share(int64(part), a.ev.Thread.Over))
 	case moved && !a.ev.exactCPU():
 		// The counter moves in steps of 10 ms.
-		c := Cause{Kind: Hypervisor, Name: "steal", How: Inferred, Evidence: fmt.Sprintf("within %v the core's steal grew by %v", round(s.Over), s.Steal)}
+		c := Cause{Kind: Hypervisor, Name: "steal", How: Inferred, Evidence: fmt.Sprintf("within %v the core's steal grew by %v", short(s.Over), s.Steal)}
 		a.add(c, int64(float64(s.Steal)*min(1, float64(a.total)/float64(max(s.Over, 1)))))
 	}
 }
@@ -462,10 +522,10 @@ func (a *attribution) interrupts() {
 	// One tick in an interrupt is chance.
 	if s := a.ev.System; s != nil && s.Interrupt >= 20*time.Millisecond {
 		part := float64(s.Interrupt) * min(1, float64(a.total)/float64(max(s.Over, 1)))
-		c := Cause{Kind: Interrupts, How: Inferred, Evidence: fmt.Sprintf("within %v the core's tick found it in interrupts for %v", round(s.Over), s.Interrupt)}
+		c := Cause{Kind: Interrupts, How: Inferred, Evidence: fmt.Sprintf("within %v the core's tick found it in interrupts for %v", short(s.Over), s.Interrupt)}
 		if len(s.Lines) > 0 {
 			c.Name = s.Lines[0].Name
-			c.Evidence += fmt.Sprintf("; most were %s, %d within %v", s.Lines[0].Name, s.Lines[0].N, round(s.LinesOver))
+			c.Evidence += fmt.Sprintf("; most were %s, %d within %v", s.Lines[0].Name, s.Lines[0].N, short(s.LinesOver))
 		}
 		a.add(c, int64(part))
 	}
@@ -482,7 +542,7 @@ func (a *attribution) faults() {
 	if t == nil || t.Faults <= 0 || a.ev.FaultPrice <= 0 {
 		return
 	}
-	c := Cause{Kind: Faults, How: Inferred, Evidence: fmt.Sprintf("%d page faults within %v, of about %v each", t.Faults, round(t.Over), round(a.ev.FaultPrice))}
+	c := Cause{Kind: Faults, How: Inferred, Evidence: fmt.Sprintf("%d page faults within %v, of about %v each", t.Faults, short(t.Over), short(a.ev.FaultPrice))}
 	a.add(c, t.Faults*int64(a.ev.FaultPrice))
 }
 
@@ -497,7 +557,7 @@ func (a *attribution) upcalls() {
 		how = Inferred // what else there was may have been within them
 	}
 	part := a.it.ticks(r.UpcallCycles)
-	a.add(Cause{Kind: Upcalls, Name: plural(int64(r.Upcalls), "upcall"), How: how, Evidence: fmt.Sprintf("the loop timed them: %v", round(time.Duration(part)))}, part)
+	a.add(Cause{Kind: Upcalls, Name: plural(int64(r.Upcalls), "upcall"), How: how, Evidence: fmt.Sprintf("the loop timed them: %v", short(time.Duration(part)))}, part)
 }
 
 // work books the rest to the loop's own code.
@@ -527,7 +587,7 @@ func (a *attribution) work() {
 	case a.ev.Switches:
 		c.Evidence = "it had its core; interrupts are not timed"
 	default:
-		c.Evidence = fmt.Sprintf("within %v it ran for %v; interrupts are not timed", round(a.ev.Thread.Over), round(a.ev.Thread.CPU))
+		c.Evidence = fmt.Sprintf("within %v it ran for %v; interrupts are not timed", short(a.ev.Thread.Over), short(a.ev.Thread.CPU))
 	}
 	a.add(c, a.rest)
 }
@@ -548,6 +608,9 @@ func (a *attribution) timer() string {
 	}
 	return most.Name
 }
+
+// short writes a time for people.
+func short(d time.Duration) string { return human.Duration(d.Seconds()) }
 
 func plural(n int64, noun string) string {
 	if n == 1 {

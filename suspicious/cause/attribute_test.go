@@ -85,6 +85,13 @@ func TestAttribute(t *testing.T) {
 		{"hog as a user", pass, user(off(hog)), []string{"preempted by another task 75 exact", "the loop's own work: queue p0 1, 32 packets 25 inferred"}},
 		{"two hogs", pass, off(Spell{State: "runnable", Ran: []Ran{{10*ms + ms/2, 11 * ms, 7, "sh"}, {11 * ms, 12 * ms, 8, "cc"}}}),
 			[]string{"preempted by cc 50 exact", "preempted by sh 25 exact", "the loop's own work: queue p0 1, 32 packets 25 exact"}},
+		{"so many that the list ends early", pass, off(Spell{State: "runnable", More: true, Ran: []Ran{{10*ms + ms/2, 11 * ms, 7, "sh"}}}),
+			[]string{"preempted by another task 50 exact", "preempted by sh 25 exact", "the loop's own work: queue p0 1, 32 packets 25 exact"}},
+		{"its end is missing", pass, change(off(Spell{State: "runnable", Ran: ran(7, "sh")}), func(ev *Evidence) {
+			ev.Spells[0].In, ev.Spells[0].Ran[0].To = 11*ms, 11*ms
+			ev.Gaps = []Gap{{11 * ms, 11*ms + ms/2}}
+			ev.Thread.Off = -1
+		}), []string{"the loop's own work: queue p0 1, 32 packets 50 exact", "preempted by sh 25 exact", "unknown 25 inferred"}},
 		{"runnable, core idle", pass, off(idle), []string{"unknown 75 inferred", "the loop's own work: queue p0 1, 32 packets 25 exact"}},
 		{"quota", pass, change(off(idle), func(ev *Evidence) {
 			ev.System.Throttled, ev.System.ThrottleCount = 2*time.Millisecond, 1
@@ -102,15 +109,32 @@ func TestAttribute(t *testing.T) {
 			[]string{"preempted by sh 50 exact", "blocked in system call read 25 exact", "the loop's own work: queue p0 1, 32 packets 25 exact"}},
 		{"read as a user", pass, change(user(off(Spell{State: "sleeping"})), func(ev *Evidence) { ev.Samples = []Sample{{Time: 11 * ms, State: "S", Call: "read"}} }),
 			[]string{"blocked in system call read 75 sampled", "the loop's own work: queue p0 1, 32 packets 25 inferred"}},
-		{"stop as a user", stopPass, change(user(stop), func(ev *Evidence) { ev.SilentFrom, ev.Silent = 21*ms, 12*time.Millisecond }),
-			[]string{"stopped by a signal 100 inferred"}},
-		{"reader without a core", stopPass, change(user(stop), func(ev *Evidence) {
-			ev.SilentFrom, ev.Silent, ev.SilentWait = 21*ms, 12*time.Millisecond, 11*time.Millisecond
-		}), []string{"asleep in the kernel 100 inferred"}},
-		{"reader silent at another time", stopPass, change(user(stop), func(ev *Evidence) { ev.SilentFrom, ev.Silent = 10*ms, 15*time.Millisecond }),
+		{"read as a user, then a hog", pass, change(user(off(Spell{State: "sleeping"})), func(ev *Evidence) {
+			ev.Samples = []Sample{{Time: 10*ms + 600_000, State: "S", Call: "read"}}
+			ev.Thread.Wait, ev.Thread.Asleep, ev.Thread.Sleeps = time.Millisecond, ev.Thread.Off, 1
+		}), []string{"preempted by another task 50 sampled", "blocked in system call read 25 sampled", "the loop's own work: queue p0 1, 32 packets 25 inferred"}},
+		{"preempted, then read as a user", pass, change(user(off(Spell{State: "sleeping"})), func(ev *Evidence) {
+			ev.Samples = []Sample{{Time: 11 * ms, State: "S", Call: "read"}}
+			ev.Thread.Wait, ev.Thread.Asleep, ev.Thread.Sleeps = time.Millisecond, ev.Thread.Off, 1
+			ev.Thread.Preempted = time.Millisecond // before
+		}), []string{"blocked in system call read 75 sampled", "the loop's own work: queue p0 1, 32 packets 25 inferred"}},
+		{"stop as a user", stopPass, change(user(stop), func(ev *Evidence) {
+			ev.Silences, ev.Continued = []Gap{{21 * ms, 33 * ms}, {34 * ms, 80 * ms}}, []int64{32*ms + ms/2}
+		}), []string{"stopped by a signal 100 sampled"}},
+		{"stop as a user in a collection", stopPass, change(user(stop), func(ev *Evidence) {
+			ev.Silences, ev.Continued = []Gap{{21 * ms, 33 * ms}, {34 * ms, 80 * ms}}, []int64{32*ms + ms/2}
+			ev.Go = &GoCounts{Marking: true}
+		}), []string{"stopped by a signal 100 sampled"}},
+		{"silent, but not continued", stopPass, change(user(stop), func(ev *Evidence) { ev.Silences = []Gap{{21 * ms, 33 * ms}} }),
 			[]string{"asleep in the kernel 100 inferred"}},
-		{"counters: stop", stopPass, Evidence{Own: true, SilentFrom: 21 * ms, Silent: 12 * time.Millisecond,
-			Thread: &ThreadCounts{Over: 13 * time.Millisecond, CPU: 3 * time.Millisecond, Off: -1}}, []string{"stopped by a signal 100 inferred"}},
+		{"continued at another time", stopPass, change(user(stop), func(ev *Evidence) {
+			ev.Silences, ev.Continued = []Gap{{21 * ms, 33 * ms}, {34 * ms, 80 * ms}}, []int64{25 * ms}
+		}), []string{"asleep in the kernel 100 inferred"}},
+		{"reader silent at another time", stopPass, change(user(stop), func(ev *Evidence) {
+			ev.Silences, ev.Continued = []Gap{{10 * ms, 25 * ms}}, []int64{32*ms + ms/2}
+		}), []string{"asleep in the kernel 100 inferred"}},
+		{"counters: stop", stopPass, Evidence{Own: true, Silences: []Gap{{21 * ms, 33 * ms}}, Continued: []int64{33 * ms},
+			Thread: &ThreadCounts{Over: 13 * time.Millisecond, CPU: 3 * time.Millisecond, Off: -1}}, []string{"stopped by a signal 100 sampled"}},
 		{"a sample before it slept", pass, change(user(off(Spell{State: "sleeping"})), func(ev *Evidence) { ev.Samples = []Sample{{Time: 10 * ms, State: "S", Call: "read"}} }),
 			[]string{"asleep in the kernel 75 inferred", "the loop's own work: queue p0 1, 32 packets 25 inferred"}},
 		{"its own sleep and more", with(func(it *Iteration) { it.Record.Sleep = 500000 }), off(Spell{State: "sleeping", Call: "clock_nanosleep"}),
@@ -127,10 +151,15 @@ func TestAttribute(t *testing.T) {
 			[]string{"interrupts: softirq NET_RX 50 exact", "the loop's own work: queue p0 1, 32 packets 50 exact"}},
 		{"interrupt while it was away", pass, change(off(hog), func(ev *Evidence) { ev.Interrupts = []Interrupt{{11 * ms, 12 * ms, "timer interrupt"}} }),
 			[]string{"preempted by sh 75 exact", "the loop's own work: queue p0 1, 32 packets 25 exact"}},
-		{"pause in part", pass, change(onCore(), func(ev *Evidence) { ev.Pauses = []Pause{{10*ms + ms/2, 20 * ms}} }),
+		{"pause in part", pass, change(onCore(), func(ev *Evidence) { ev.Pauses = []Pause{{10*ms + ms/2, 20 * ms, 2}} }),
 			[]string{"the loop's own work: queue p0 1, 32 packets 100 exact"}},
-		{"pause", pass, change(onCore(), func(ev *Evidence) { ev.Pauses = []Pause{{10*ms + ms/2, 12 * ms}} }),
+		{"pause", pass, change(onCore(), func(ev *Evidence) { ev.Pauses = []Pause{{10*ms + ms/2, 12 * ms, 2}} }),
 			[]string{"the hypervisor ran something else: pause 75 sampled", "the loop's own work: queue p0 1, 32 packets 25 inferred"}},
+		{"one timer interrupt late", pass, change(onCore(), func(ev *Evidence) { ev.Pauses = []Pause{{10*ms + ms/2, 12 * ms, 1}} }),
+			[]string{"the hypervisor ran something else: pause 75 inferred", "the loop's own work: queue p0 1, 32 packets 25 inferred"}},
+		{"faults in a pause", pass, change(onCore(), func(ev *Evidence) {
+			ev.Pauses, ev.Thread.Faults = []Pause{{10*ms + ms/2, 12 * ms, 2}}, 1900
+		}), []string{"page faults 95 inferred", "the hypervisor ran something else: pause 5 sampled"}},
 		{"steal", pass, change(onCore(), func(ev *Evidence) {
 			ev.Thread.CPU -= time.Millisecond
 			ev.System.Steal = tick

@@ -46,7 +46,7 @@ const (
 
 	// maxOthers bounds the tasks noted while the thread is away, so that a long
 	// sleep on a busy core doesn't flush the ring.
-	maxOthers = 64
+	maxOthers = 256
 
 	// minIRQ is the shortest interrupt that gets an event. Timer interrupts always get
 	// one: that they come shows that the machine runs.

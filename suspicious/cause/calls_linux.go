@@ -82,6 +82,8 @@ func callName(n int) string {
 		return "mprotect"
 	case unix.SYS_BRK:
 		return "brk"
+	case unix.SYS_EXIT:
+		return "exit"
 	case unix.SYS_CLONE:
 		return "clone"
 	case unix.SYS_WAIT4:

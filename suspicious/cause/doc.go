@@ -13,6 +13,10 @@
 // that, with what the loop itself recorded, into causes, each with the part of the time
 // that it explains, its evidence, and how exact it is.
 //
+// A stop of the whole process by a signal is one that nobody in it can see. Without BPF
+// it is told by the signal that ends it, for which there is a handler while probes for a
+// thread of this process run (the process goes on with or without one).
+//
 // The loop has no part in any of this. Counters that only the kernel's files tell are
 // read every millisecond from a goroutine of the probes, so that a slow iteration lies
 // between two readings; where its thread stays on its core, nothing is sent there and

@@ -1,6 +1,10 @@
 package cause
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Evidence is all that the probes saw of a stretch of time. Times are CLOCK_MONOTONIC,
 // in ns.
@@ -8,13 +12,14 @@ type Evidence struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
 
-	// Switches says that every time the thread left its core is in Spells. Named says
+	// Switches says that every time the thread left its core is in Spells, but for Gaps. Named says
 	// that those spells tell who ran instead, States that they tell whether the thread
 	// slept or was stopped, and in which system call.
 	Switches bool    `json:"switches"`
 	Named    bool    `json:"named"`
 	States   bool    `json:"states"`
 	Spells   []Spell `json:"spells,omitempty"`
+	Gaps     []Gap   `json:"gaps,omitempty"` // of which some are missing, half of the time at most
 
 	// Timed says that Interrupts has every interrupt of the core of at least 5 us.
 	Timed      bool        `json:"timed"`
@@ -35,14 +40,13 @@ type Evidence struct {
 	// Samples are what the thread was found doing within the time.
 	Samples []Sample `json:"samples,omitempty"`
 
-	// Silent is the longest time that touches From to To in which the reader of all this,
-	// which reads every millisecond, read nothing. For SilentWait of it, the reader
-	// waited for a core, or all of it if that is not known. Own says that it runs in the
-	// thread's process: what stops the one stops the other.
-	Silent     time.Duration `json:"silent"`
-	SilentFrom int64         `json:"silent_from"`
-	SilentWait time.Duration `json:"silent_wait"`
-	Own        bool          `json:"own"`
+	// Silences are the times that touch From to To in which the reader of all this, which
+	// reads every millisecond, read nothing for long. Own says that it runs in the thread's
+	// process: what stops the one stops the other. Continued are the times within From to
+	// To, and shortly after, at which it learnt that a stopped process was continued.
+	Silences  []Gap   `json:"silences,omitempty"`
+	Own       bool    `json:"own"`
+	Continued []int64 `json:"continued,omitempty"`
 
 	// FaultPrice is what a page fault took when the probes were opened.
 	FaultPrice time.Duration `json:"fault_price"`
@@ -58,6 +62,12 @@ type ThreadCounts struct {
 	Wait   time.Duration `json:"wait"`   // it was runnable and waited; -1 if not known
 	Faults int64         `json:"faults"` // page faults
 	Major  int64         `json:"major"`  // of those, with a wait for a disk
+
+	// Spells that ended between the readings, in full length, as Wait counts them: those
+	// in which it was runnable all the while, those that it began asleep, and how many.
+	Preempted time.Duration `json:"preempted"`
+	Asleep    time.Duration `json:"asleep"`
+	Sleeps    int           `json:"sleeps"`
 }
 
 // exactCPU reports whether the thread's CPU time and its switches are both exact. The CPU
@@ -82,6 +92,22 @@ type SystemCounts struct {
 type Line struct {
 	Name string `json:"name"`
 	N    int64  `json:"n"`
+}
+
+// Moved returns the five lines that counted most from one reading to another.
+func Moved(a, b []Line) []Line {
+	was := make(map[string]int64, len(a))
+	for _, l := range a {
+		was[l.Name] = l.N
+	}
+	var lines []Line
+	for _, l := range b {
+		if n := l.N - was[l.Name]; n > 0 {
+			lines = append(lines, Line{l.Name, n})
+		}
+	}
+	slices.SortStableFunc(lines, func(x, y Line) int { return cmp.Compare(y.N, x.N) })
+	return lines[:min(len(lines), 5)]
 }
 
 // GoCounts are differences between two readings of the runtime's metrics.

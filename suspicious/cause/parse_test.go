@@ -167,7 +167,7 @@ func FuzzPerf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, wide bool) {
 		w := newSwitches(0, func(int) string { return "" })
 		parsePerf(b, 5, wide, w.add)
-		spells, _, _ := w.between(0, 1<<62)
+		spells, _, _, _ := w.between(0, 1<<62)
 		it := Iteration{Start: 0, End: 1000}
 		sum := time.Duration(0)
 		for _, c := range Attribute(it, Evidence{Switches: true, Spells: spells}) {

@@ -1,11 +1,10 @@
 package cause
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
+	"os/signal"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +22,7 @@ const (
 	keepTask   = 2048
 	keepSystem = 256
 	keepLines  = 32
+	keepConts  = 64
 )
 
 // source delivers context switches.
@@ -46,6 +46,8 @@ type Probes struct {
 	stop      chan struct{}
 	done      chan struct{}
 
+	continued chan os.Signal // the process was, after a stop
+
 	mu       sync.Mutex // guards what follows
 	task     *taskProbe
 	system   *systemProbe
@@ -54,13 +56,14 @@ type Probes struct {
 	source   source     // may be nil
 	switches *switches
 	runtime  *collector // nil for another process
-	reader   procFile   // schedstat of the reader's thread
 	rounds   int
-	buf      [128]byte
 
+	first   stamped[taskReading]
 	tasks   ring[stamped[taskReading]]
 	systems ring[stamped[systemReading]]
 	counts  ring[stamped[[]Line]]
+	vain    int64       // when a signal was last waited for that didn't come
+	conts   ring[int64] // when the process was continued after a stop
 }
 
 // Open starts watching the thread tid, of this process or another, which is the only
@@ -73,12 +76,12 @@ func Open(tid, core int, o Options) (*Probes, error) {
 		return nil, fmt.Errorf("no thread %d: %w", tid, err)
 	}
 	p := &Probes{
-		reader: procFile{-1},
-		tid:    tid, core: core, own: pid == os.Getpid(), price: faultPrice(),
-		stop: make(chan struct{}), done: make(chan struct{}),
+		tid: tid, core: core, own: pid == os.Getpid(), price: faultPrice(),
+		stop: make(chan struct{}), done: make(chan struct{}), continued: make(chan os.Signal, 1),
 		tasks:   ring[stamped[taskReading]]{size: keepTask},
 		systems: ring[stamped[systemReading]]{size: keepSystem},
 		counts:  ring[stamped[[]Line]]{size: keepLines},
+		conts:   ring[int64]{size: keepConts},
 	}
 	p.openSource(o.Most)
 	var more []Status
@@ -169,7 +172,6 @@ func (p *Probes) Close() error {
 	if p.source != nil {
 		p.source.close()
 	}
-	p.reader.close()
 	p.task.close()
 	p.system.close()
 	if p.lines != nil {
@@ -192,17 +194,16 @@ func (p *Probes) Mark() *uint64 {
 	return nil
 }
 
-// run is the reader. It keeps to one thread, so that it can tell a stop of the process
-// from a want of cores: only the latter makes that thread wait. A ticker wakes it in two
-// steps then, which costs the core that it runs on a little; a sleep in a system call
-// would keep the runtime's monitor awake, and that doubles how often it parks the loop.
+// run is the reader. A ticker wakes it; a sleep in a system call would keep the runtime's
+// monitor awake, and that doubles how often it parks the loop.
 func (p *Probes) run(ready chan<- struct{}) {
 	defer close(p.done)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	p.mu.Lock()
-	p.reader, _ = openProc("/proc/thread-self/schedstat")
-	p.mu.Unlock()
+	if p.own {
+		// Nobody in a stopped process sees that it is stopped, but what ends every stop by
+		// a signal is one that can be seen. The process goes on with or without a handler.
+		signal.Notify(p.continued, unix.SIGCONT)
+		defer signal.Stop(p.continued)
+	}
 	p.round()
 	close(ready)
 	t := time.NewTicker(readEvery)
@@ -223,6 +224,7 @@ func (p *Probes) round() {
 	defer p.mu.Unlock()
 	p.drain()
 	p.readTask()
+	p.readContinued()
 	if p.rounds%systemEvery == 0 {
 		p.readSystem()
 	}
@@ -252,15 +254,65 @@ func (p *Probes) readTask() {
 	var s stamped[taskReading]
 	s.v.cpu, s.begun = p.task.readCPU()
 	p.task.read(&s.v)
-	s.v.reader = -1
-	if _, wait, ok := parseSchedstat(p.reader.readOnce(p.buf[:])); ok {
-		s.v.reader = wait
-	}
 	if p.runtime != nil {
 		s.v.runtime = p.runtime.read()
 	}
 	s.done = monotonic()
+	if p.first.done == 0 {
+		p.first = s
+	}
 	p.tasks.push(s)
+}
+
+// settle waits for the news that the process was continued, if that may be on its way: the
+// thread slept for long until just now, the reader was silent, and no source of switches
+// tells of stops. It doesn't wait often in vain.
+func (p *Probes) settle(from, to int64) {
+	const pause = int64(300 * time.Millisecond)
+	if p.states || !p.own || to-from < silentLeast || monotonic()-p.vain < pause || !p.slept(from, to) {
+		return
+	}
+	for {
+		p.readContinued()
+		ev := Evidence{From: from, To: to}
+		p.silence(&ev)
+		if len(ev.Silences) == 0 || len(ev.Continued) > 0 {
+			return
+		}
+		left := ev.Silences[len(ev.Silences)-1].To + int64(contLag) - monotonic()
+		if left <= 0 {
+			p.vain = monotonic()
+			return
+		}
+		p.mu.Unlock()
+		time.Sleep(min(time.Duration(left), 5*readEvery))
+		p.mu.Lock()
+	}
+}
+
+// silentLeast is how long the reader reads nothing when it is silent, in ns.
+const silentLeast = int64(5 * readEvery)
+
+// slept reports whether the thread slept for most of a stretch of time.
+func (p *Probes) slept(from, to int64) bool {
+	p.drain()
+	spells, _, _, _ := p.switches.between(from, to)
+	sum := int64(0)
+	for i := range spells {
+		if out, in := spells[i].within(from, to); !spells[i].runnable() {
+			sum += in - out
+		}
+	}
+	return p.source == nil || sum > (to-from)/2
+}
+
+// readContinued takes note of a signal that continued the process.
+func (p *Probes) readContinued() {
+	select {
+	case <-p.continued:
+		p.conts.push(monotonic())
+	default:
+	}
 }
 
 func (p *Probes) readSystem() {
@@ -273,6 +325,32 @@ func (p *Probes) readLines() {
 	s := stamped[[]Line]{begun: monotonic(), v: p.lines.read()}
 	s.done = monotonic()
 	p.counts.push(s)
+}
+
+// Totals returns what the thread's counters say since the probes were opened.
+func (p *Probes) Totals() (t ThreadCounts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.readTask()
+	last := p.first
+	for s := range p.tasks.all() {
+		if s.v.state != 0 { // or it was gone by then
+			last = s
+		}
+	}
+	return counts(&p.first, &last)
+}
+
+// counts returns what was counted from one reading to another, switches apart.
+func counts(a, b *stamped[taskReading]) ThreadCounts {
+	return ThreadCounts{
+		Over:   time.Duration(b.begun - a.begun),
+		CPU:    difference(a.v.cpu, b.v.cpu),
+		Wait:   difference(a.v.wait, b.v.wait),
+		Off:    -1,
+		Faults: int64(max(0, difference(a.v.minor, b.v.minor)) + max(0, difference(a.v.major, b.v.major))),
+		Major:  int64(max(0, difference(a.v.major, b.v.major))),
+	}
 }
 
 // Sample looks what the thread is doing now, for a watchdog.
@@ -303,6 +381,7 @@ func (p *Probes) Between(from, to int64) Evidence {
 	if last, ok := p.tasks.last(); !ok || last.begun < to {
 		p.readTask()
 	}
+	p.settle(from, to)
 	if last, ok := p.systems.last(); !ok || last.begun < to {
 		p.readSystem()
 	}
@@ -315,7 +394,8 @@ func (p *Probes) Between(from, to int64) Evidence {
 
 	ev := Evidence{From: from, To: to, Own: p.own, FaultPrice: time.Duration(p.price), Named: p.named, States: p.states}
 	if p.source != nil {
-		ev.Spells, ev.Interrupts, ev.Switches = p.switches.between(from, to)
+		ev.Spells, ev.Interrupts, ev.Gaps, ev.Switches = p.switches.between(from, to)
+		ev.Switches = ev.Switches && missing(ev.Gaps, from, to) <= (to-from)/2
 		if ev.Timed = p.timed && ev.Switches; ev.Timed {
 			ev.Pauses, ev.Ticking = p.switches.pauses(from, to)
 		}
@@ -326,20 +406,22 @@ func (p *Probes) Between(from, to int64) Evidence {
 	return ev
 }
 
+// missing returns how much of a stretch of time lies in gaps.
+func missing(gaps []Gap, from, to int64) (sum int64) {
+	for _, g := range gaps {
+		sum += max(0, min(g.To, to)-max(g.From, from))
+	}
+	return sum
+}
+
 func (p *Probes) threadCounts(ev *Evidence) {
 	a, b, ok := bracket(&p.tasks, ev.From, ev.To)
 	if !ok {
 		return
 	}
-	over := time.Duration(b.begun - a.begun)
-	ev.Thread = &ThreadCounts{
-		Over:   over,
-		CPU:    difference(a.v.cpu, b.v.cpu),
-		Wait:   difference(a.v.wait, b.v.wait),
-		Faults: int64(max(0, difference(a.v.minor, b.v.minor)) + max(0, difference(a.v.major, b.v.major))),
-		Major:  int64(max(0, difference(a.v.major, b.v.major))),
-		Off:    p.offBetween(a.begun, b.begun),
-	}
+	t := counts(&a, &b)
+	ev.Thread = &t
+	p.offBetween(a.begun, b.begun, &t)
 	if p.runtime == nil {
 		return
 	}
@@ -351,7 +433,7 @@ func (p *Probes) threadCounts(ev *Evidence) {
 		}
 	}
 	ev.Go = &GoCounts{
-		Over:    over,
+		Over:    t.Over,
 		Cycles:  b.v.runtime.cycles - a.v.runtime.cycles,
 		Pauses:  b.v.runtime.pauses - a.v.runtime.pauses,
 		Others:  b.v.runtime.others - a.v.runtime.others,
@@ -359,21 +441,29 @@ func (p *Probes) threadCounts(ev *Evidence) {
 	}
 }
 
-// offBetween returns how long the thread was off its core, or -1.
-func (p *Probes) offBetween(from, to int64) time.Duration {
+// offBetween sums up for how long the thread was off its core.
+func (p *Probes) offBetween(from, to int64, t *ThreadCounts) {
 	if p.source == nil {
-		return -1
+		return
 	}
-	spells, _, complete := p.switches.between(from, to)
-	if !complete {
-		return -1
+	spells, _, gaps, complete := p.switches.between(from, to)
+	if !complete || len(gaps) > 0 {
+		return
 	}
-	off := int64(0)
+	t.Off = 0
 	for i := range spells {
 		out, in := spells[i].within(from, to)
-		off += in - out
+		t.Off += time.Duration(in - out)
+		s := &spells[i]
+		switch length := time.Duration(s.In - s.Out); {
+		case s.In == 0 || s.In > to:
+		case s.runnable():
+			t.Preempted += length
+		default:
+			t.Asleep += length
+			t.Sleeps++
+		}
 	}
-	return time.Duration(off)
 }
 
 // difference returns b - a of a sum that -1 stands in for where it is not known.
@@ -407,42 +497,31 @@ func (p *Probes) systemCounts(ev *Evidence) {
 		return
 	}
 	ev.System.LinesOver = time.Duration(y.begun - x.begun)
-	ev.System.Lines = moved(x.v, y.v)
+	ev.System.Lines = Moved(x.v, y.v)
 }
 
-// moved returns the five lines that counted most from a to b.
-func moved(a, b []Line) []Line {
-	was := make(map[string]int64, len(a))
-	for _, l := range a {
-		was[l.Name] = l.N
-	}
-	var lines []Line
-	for _, l := range b {
-		if n := l.N - was[l.Name]; n > 0 {
-			lines = append(lines, Line{l.Name, n})
-		}
-	}
-	slices.SortStableFunc(lines, func(x, y Line) int { return cmp.Compare(y.N, x.N) })
-	return lines[:min(len(lines), 5)]
-}
-
-// silence finds what the thread was seen doing, and the longest time in which nothing
-// was read.
+// silence finds what the thread was seen doing, and when nothing was read for long.
 func (p *Probes) silence(ev *Evidence) {
 	var before stamped[taskReading]
 	for s := range p.tasks.all() {
 		if before.done != 0 && s.begun > ev.From && before.begun < ev.To {
 			// A reading that is held up is silent too.
-			if gap := time.Duration(s.begun - before.begun); gap > ev.Silent {
-				ev.Silent, ev.SilentFrom, ev.SilentWait = gap, before.begun, gap
-				if wait := difference(before.v.reader, s.v.reader); wait >= 0 {
-					ev.SilentWait = min(wait, gap)
-				}
+			if s.begun-before.begun >= silentLeast {
+				ev.Silences = append(ev.Silences, Gap{before.begun, s.begun})
 			}
 		}
 		before = s
 		if s.begun >= ev.From && s.done <= ev.To && s.v.state != 0 {
 			ev.Samples = append(ev.Samples, sampleOf(s.begun, &s.v))
+		}
+	}
+	end := ev.To
+	for _, g := range ev.Silences {
+		end = max(end, g.To)
+	}
+	for t := range p.conts.all() {
+		if t >= ev.From && t <= end+int64(contLag) {
+			ev.Continued = append(ev.Continued, t)
 		}
 	}
 }

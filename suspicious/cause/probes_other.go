@@ -25,6 +25,12 @@ func (p *Probes) Between(from, to int64) Evidence { return Evidence{From: from, 
 // Sample returns nothing.
 func (p *Probes) Sample() Sample { return Sample{} }
 
+// Totals returns nothing.
+func (p *Probes) Totals() ThreadCounts { return ThreadCounts{} }
+
+// CoreInterrupts returns nothing.
+func CoreInterrupts(core int) []Line { return nil }
+
 // Mark returns nil.
 func (p *Probes) Mark() *uint64 { return nil }
 

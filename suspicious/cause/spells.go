@@ -130,10 +130,11 @@ type switches struct {
 	irqs   ring[Interrupt]
 	lost   ring[span]
 	ticks  ring[int64]
-	open   *Spell // the spell under way
-	last   int64  // time of the last event
-	at     int64  // when the thread was last seen leaving or coming
-	miss   bool   // events were lost after last
+	gaps   []int64 // memory of pauses
+	open   *Spell  // the spell under way
+	last   int64   // time of the last event
+	at     int64   // when the thread was last seen leaving or coming
+	miss   bool    // events were lost after last
 	others int
 
 	callName func(int) string
@@ -161,9 +162,7 @@ func (w *switches) add(e event) {
 	w.last = max(w.last, e.time)
 	switch e.kind {
 	case evOut:
-		if w.open != nil {
-			w.lost.push(span{w.open.Out, e.time}) // it must have come back
-		}
+		w.unended(e.time)
 		w.at, w.others = e.time, 0
 		w.open = &Spell{Out: e.time, State: stateName(e.state), Call: w.callName(e.call)}
 		w.run(e)
@@ -191,6 +190,25 @@ func (w *switches) add(e event) {
 	}
 }
 
+// unended ends the spell under way though its end is missing: the thread must have come
+// back between the last that is known of the spell and now.
+func (w *switches) unended(now int64) {
+	s := w.open
+	if s == nil {
+		return
+	}
+	known := s.Out
+	if n := len(s.Ran); n > 0 && s.Ran[n-1].To == 0 {
+		known = max(known, s.Ran[n-1].From)
+		s.Ran = s.Ran[:n-1]
+	}
+	w.lost.push(span{known, now})
+	if known > s.Out {
+		s.In = known
+		w.spells.push(*s)
+	}
+}
+
 // run notes who has the core now.
 func (w *switches) run(e event) {
 	s := w.open
@@ -211,7 +229,7 @@ func (w *switches) run(e event) {
 }
 
 // maxRan bounds the list of a spell.
-const maxRan = 64
+const maxRan = 256
 
 // end closes the entry of who ran last.
 func (s *Spell) end(now int64) {
@@ -220,13 +238,13 @@ func (s *Spell) end(now int64) {
 	}
 }
 
-// between returns the spells and interrupts that touch a stretch of time, and whether
-// nothing of that time is missing.
-func (w *switches) between(from, to int64) (spells []Spell, irqs []Interrupt, complete bool) {
+// between returns the spells and interrupts that touch a stretch of time, the gaps in it
+// from which events are missing, and whether more of it than these gaps is missing.
+func (w *switches) between(from, to int64) (spells []Spell, irqs []Interrupt, gaps []Gap, complete bool) {
 	complete = from >= w.begun && !w.miss
 	for l := range w.lost.all() {
 		if l.from < to && l.to > from {
-			complete = false
+			gaps = append(gaps, Gap{l.from, l.to})
 		}
 	}
 	if oldest, full := w.spells.oldest(); full && oldest.In > from {
@@ -248,7 +266,13 @@ func (w *switches) between(from, to int64) (spells []Spell, irqs []Interrupt, co
 			irqs = append(irqs, i)
 		}
 	}
-	return spells, irqs, complete
+	return spells, irqs, gaps, complete
+}
+
+// A Gap is a time of which not everything was recorded.
+type Gap struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
 }
 
 // pauses returns the stretches around a time in which the core's timer interrupts were
@@ -257,7 +281,7 @@ func (w *switches) between(from, to int64) (spells []Spell, irqs []Interrupt, co
 // it), an idle one doesn't.
 func (w *switches) pauses(from, to int64) (list []Pause, ok bool) {
 	const enough = 50
-	var gaps []int64
+	gaps := w.gaps[:0]
 	last := int64(0)
 	for t := range w.ticks.all() {
 		if last != 0 {
@@ -265,6 +289,7 @@ func (w *switches) pauses(from, to int64) (list []Pause, ok bool) {
 		}
 		last = t
 	}
+	w.gaps = gaps
 	if len(gaps) < enough {
 		return nil, false
 	}
@@ -277,7 +302,7 @@ func (w *switches) pauses(from, to int64) (list []Pause, ok bool) {
 	for t := range w.ticks.all() {
 		// The first tick after a pause is late, that is all: those missed don't follow.
 		if last != 0 && t-last > 2*period && last < to && t > from {
-			list = append(list, Pause{last + period, t})
+			list = append(list, Pause{last + period, t, int((t-last)/period) - 1})
 		}
 		last = t
 	}
@@ -286,6 +311,7 @@ func (w *switches) pauses(from, to int64) (list []Pause, ok bool) {
 
 // A Pause is a time in which a busy core got no timer interrupt, though it was due.
 type Pause struct {
-	From int64 `json:"from"`
-	To   int64 `json:"to"`
+	From   int64 `json:"from"`
+	To     int64 `json:"to"`
+	Missed int   `json:"missed"` // how many didn't come
 }

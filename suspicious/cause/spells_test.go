@@ -33,7 +33,7 @@ func TestSwitches(t *testing.T) {
 		{300, 400, nil, 0},
 		{450, 500, []Spell{last}, 0},
 	} {
-		spells, irqs, complete := w.between(tt.from, tt.to)
+		spells, irqs, _, complete := w.between(tt.from, tt.to)
 		if diff := cmp.Diff(tt.spells, spells); diff != "" || len(irqs) != tt.irqs || !complete {
 			t.Errorf("%d to %d: %d interrupts, complete %v, spells (-want +got):\n%s", tt.from, tt.to, len(irqs), complete, diff)
 		}
@@ -62,9 +62,21 @@ func TestSwitchesLost(t *testing.T) {
 		for _, e := range tt.events {
 			w.add(e)
 		}
-		if _, _, complete := w.between(tt.from, tt.to); complete != tt.complete {
+		if _, _, gaps, complete := w.between(tt.from, tt.to); (complete && len(gaps) == 0) != tt.complete {
 			t.Errorf("%s: complete %v", tt.name, complete)
 		}
+	}
+	// Of a spell without an end what is known is kept.
+	g := newSwitches(0, func(int) string { return "" })
+	for _, e := range []event{{time: 10, kind: evOut, pid: 7, comm: "sh"}, {time: 30, kind: evOther, pid: 8, comm: "cc"}, {time: 90, kind: evOut, pid: 7, comm: "sh"}, in(95)} {
+		g.add(e)
+	}
+	spells, _, gaps, complete := g.between(0, 100)
+	if len(spells) != 2 || spells[0].In != 30 || len(spells[0].Ran) != 1 || spells[0].Ran[0].To != 30 || !complete {
+		t.Errorf("spells %+v, complete %v", spells, complete)
+	}
+	if diff := cmp.Diff([]Gap{{30, 90}}, gaps); diff != "" {
+		t.Errorf("gaps (-want +got):\n%s", diff)
 	}
 	// Spells that were dropped are a hole too, and so is a list that is full.
 	w := newSwitches(0, func(int) string { return "" })
@@ -72,10 +84,10 @@ func TestSwitchesLost(t *testing.T) {
 		w.add(out(10 * i))
 		w.add(in(10*i + 5))
 	}
-	if _, _, complete := w.between(50, 60); complete {
+	if _, _, _, complete := w.between(50, 60); complete {
 		t.Error("dropped spells are not missed")
 	}
-	if spells, _, complete := w.between(205, 220); len(spells) != 1 || !complete {
+	if spells, _, _, complete := w.between(205, 220); len(spells) != 1 || !complete {
 		t.Errorf("%d spells, complete %v", len(spells), complete)
 	}
 	w.add(event{time: 1 << 20, kind: evOut, pid: 1})
@@ -106,7 +118,7 @@ func TestPauses(t *testing.T) {
 	now += 46 * ms
 	tick(100, 4*ms)
 	got, ok := w.pauses(from-ms, from+ms)
-	if diff := cmp.Diff([]Pause{{from + 4*ms, from + 50*ms}}, got); diff != "" || !ok {
+	if diff := cmp.Diff([]Pause{{from + 4*ms, from + 50*ms, 11}}, got); diff != "" || !ok {
 		t.Errorf("%v (-want +got):\n%s", ok, diff)
 	}
 	if got, _ := w.pauses(0, from-ms); got != nil {

@@ -140,6 +140,17 @@ func (s *systemProbe) read() (r systemReading) {
 	return r
 }
 
+// CoreInterrupts returns how many interrupts of every sort a core has had so far, nil where
+// that can't be read.
+func CoreInterrupts(core int) []Line {
+	l, _ := openLines(core)
+	if l == nil {
+		return nil
+	}
+	defer l.close()
+	return l.read()
+}
+
 // lineProbe counts the interrupts of one core by line.
 type lineProbe struct {
 	core  int

@@ -70,7 +70,6 @@ type taskProbe struct {
 // taskReading is what it reads. Times are ns; -1 stands for not known.
 type taskReading struct {
 	cpu, wait    int64
-	reader       int64 // the reader's thread waited for a core
 	minor, major int64
 	state        byte
 	call         int

@@ -12,7 +12,7 @@ type Form int
 
 const (
 	// OneMessage is our own: the table under its header in one message, the row of
-	// the culprit marked, the iteration's own time at the end of the header.
+	// the culprit marked, the iteration's own time and its causes at the end of the header.
 	OneMessage Form = iota
 	// TwoMessages is that of Open vSwitch: the table is a message of its own.
 	TwoMessages
@@ -20,8 +20,9 @@ const (
 
 // What the messages are made of.
 const (
-	suspicious   = "Suspicious iteration ("
+	announcement = "Suspicious iteration ("
 	neighborhood = "Neighborhood of suspicious iteration:"
+	causes       = "; " // before them, after the iteration's own time
 	heading      = "   iter                cycles       packets      cycles/pkt   pkts/batch   vhost qlen   upcalls      cycles/upcall"
 	mark         = " *" // after the last column, where it keeps no reader from the eight before it
 )
@@ -42,7 +43,7 @@ const stampLayout = "2006-01-02T15:04:05.000Z"
 func (e *Event) Append(b []byte, form Form) []byte {
 	if e.HasHeader {
 		b = appendPrefix(b, e.Thread, e.Time, e.Seq)
-		b = append(b, suspicious...)
+		b = append(b, announcement...)
 		for i, reason := range e.Reasons {
 			if i > 0 {
 				b = append(b, ", "...)
@@ -57,6 +58,10 @@ func (e *Event) Append(b []byte, form Form) []byte {
 		if form == OneMessage && !e.Began.IsZero() {
 			b = append(b, " at "...)
 			b = e.Began.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
+			if e.Causes != "" {
+				b = append(b, causes...)
+				b = appendWord(b, e.Causes)
+			}
 		}
 		b = append(b, '\n')
 	}

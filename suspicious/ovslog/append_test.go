@@ -21,6 +21,7 @@ func example() *Event {
 		Iteration: 420424205,
 		Duration:  6833,
 		Began:     at.Add(-6_912_345 * time.Nanosecond),
+		Causes:    "preempted by sh 95 %, page faults 3 %",
 		Table: []Row{
 			{Iteration: 420424206, Cycles: 2218},
 			{Iteration: 420424205, Cycles: 15716010, Packets: 32, CyclesPerPacket: 491125, PacketsPerBatch: 32, QueueFill: 256, Upcalls: 1, CyclesPerUpcall: 152333},

@@ -13,7 +13,7 @@
 // The newest row comes first, the time is that of logging. Its rate limit may drop
 // either message, and with -e several headers precede one table. [Event.Append]
 // writes both as one message that no limit can part, marks the row of the culprit
-// and ends the header with the iteration's own time; Open vSwitch's own form is an
+// and ends the header with the iteration's own time and its causes; Open vSwitch's own form is an
 // option.
 //
 // [Reader] reads both forms from logs of any size and also what people make of

@@ -42,6 +42,7 @@ type Event struct {
 	Iteration uint64
 	Duration  uint64    // microseconds, rounded down
 	Began     time.Time // the iteration's own time; zero in logs of Open vSwitch
+	Causes    string    // why it took long, in words; empty in logs of Open vSwitch
 	Table     []Row     // newest first; empty if the table is lost
 	Culprit   int       // index of the iteration's row in Table, or -1
 	TableTime time.Time // of the table's message, where it is one of its own

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/pmdperf/pmdperf/internal/mangle"
 	"github.com/pmdperf/pmdperf/internal/need"
 )
 
@@ -111,7 +112,7 @@ func TestBomb(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	text := samples(t)["idle-hog"]
-	packed := compress(text)
+	packed := mangle.Gzip(text)
 	r := NewReader(strings.NewReader(packed[:len(packed)/2]))
 	n := 0
 	for range r.Records() {

@@ -21,9 +21,10 @@ const (
 	sniffed   = 1024 // bytes, enough to know UTF-16 without its mark
 )
 
-// decode undoes what was done to the input as a whole: gzip, UTF-16. All of it
-// streams, so that a small file that unpacks to a huge one costs time, not memory.
-func decode(r io.Reader) (io.Reader, error) {
+// Decode undoes what was done to the input as a whole: gzip, UTF-16. All of it
+// streams, so that a small file that unpacks to a huge one costs time, not memory. A
+// Reader does it itself; it is for those who look at the text first.
+func Decode(r io.Reader) (io.Reader, error) {
 	for range maxLayers {
 		b := bufio.NewReaderSize(r, 1<<16)
 		head, err := b.Peek(sniffed)
@@ -197,18 +198,16 @@ func (l *lines) peek() []byte {
 	return l.buf[l.start:l.end]
 }
 
-// row takes the next line if it is a row as Open vSwitch writes it and wholly in the
+// row reads the next line if it is a row as Open vSwitch writes it and wholly in the
 // buffer. It is next and parseRow in one, for speed.
-func (l *lines) row() (row Row, ok bool) {
+func (l *lines) row(row *Row) bool {
 	b := l.buf[l.start:l.end]
-	if len(b) <= rowLen || b[rowLen] != '\n' || l.midLine || l.skipping {
-		return row, false
+	if len(b) <= rowLen || b[rowLen] != '\n' || l.midLine || l.skipping || !parseRow(b[:rowLen], row) {
+		return false
 	}
-	if row, ok = parseRow(b[:rowLen]); ok {
-		l.start += rowLen + 1
-		l.number++
-	}
-	return row, ok
+	l.start += rowLen + 1
+	l.number++
+	return true
 }
 
 // next returns the next line without its end; it is valid until the next call. A

@@ -27,6 +27,7 @@ type thread struct {
 	lastIter uint64
 	lastTime time.Time
 	lastSeq  uint64
+	unread   int // lines that could not be read, up to then
 
 	recent [8]seen // the last headers, to know a repeated one
 	next   int
@@ -98,14 +99,19 @@ func (r *Reader) message(t *thread, o Origin) {
 		return
 	}
 	if t.lastSeq != 0 {
+		missing := uint64(0)
 		switch {
-		case r.order == newestFirst && o.Seq+1 < t.lastSeq && t.lastSeq-o.Seq < 1<<32:
-			r.gap(o, t.lastSeq-o.Seq-1)
-		case r.order != newestFirst && o.Seq > t.lastSeq+1:
-			r.gap(o, o.Seq-t.lastSeq-1)
+		case r.order == newestFirst && o.Seq < t.lastSeq && t.lastSeq-o.Seq < 1<<32:
+			missing = t.lastSeq - o.Seq - 1
+		case r.order != newestFirst && o.Seq > t.lastSeq:
+			missing = o.Seq - t.lastSeq - 1
+		}
+		// A line that can't be read may be such a message.
+		if missing > uint64(r.stats.Unread-t.unread) {
+			r.gap(o, missing)
 		}
 	}
-	t.lastSeq = o.Seq
+	t.lastSeq, t.unread = o.Seq, r.stats.Unread
 }
 
 func (r *Reader) gap(o Origin, missing uint64) {
@@ -128,13 +134,18 @@ func (r *Reader) header(t *thread, o Origin, h *header) {
 	t.next = (t.next + 1) % len(t.recent)
 	r.message(t, o)
 	r.countEpoch(t, o, h.iteration)
-	ev := Event{Origin: o, Core: t.core, Epoch: t.epoch, Reasons: r.reasons(h.reason), Iteration: h.iteration, Duration: h.duration, Began: h.began, Culprit: -1, HasHeader: true}
+	ev := Event{Origin: o, Core: t.core, Epoch: t.epoch, Reasons: r.reasons(h.reason), Iteration: h.iteration, Duration: h.duration, Began: h.began, Causes: string(h.causes), Culprit: -1, HasHeader: true}
 	r.above = t
 	// Where the newest message comes first, the table has already been.
 	if tab, i := r.waiting(t, h.iteration); tab != nil {
 		r.tell(&ev, tab, i)
 		tab.twice = true // told
 		return
+	}
+	// The header of a table that waits for it would have come by now.
+	if tab := t.waiting; tab != nil && h.iteration > tab.rows[0].Iteration && t.name != "" {
+		t.waiting = nil
+		r.drop(tab)
 	}
 	// Whose table can't come any more, goes first.
 	n := 0

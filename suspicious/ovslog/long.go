@@ -37,7 +37,7 @@ func (r *Reader) text(s []byte) (all bool) {
 	// A message whose prefix was wrapped off is whole by itself, but better with it.
 	// Nor is a part whole that a container's log says is none.
 	parted := part || r.parted || len(r.pieces) > 0 && hasStamp(r.pieces[0]) && !hasStamp(body) &&
-		(bytes.Contains(body, []byte(neighborhood)) || bytes.Contains(body, []byte(suspicious)))
+		(bytes.Contains(body, []byte(neighborhood)) || bytes.Contains(body, []byte(announcement)))
 	if !parted && r.take(s, body, false) {
 		return false
 	}
@@ -266,6 +266,16 @@ func (r *Reader) endPieces() {
 		r.row(&row, r.piecesAt) // it only seemed to go on
 		return
 	}
+	// A message with a number at its end that only seemed to go on, too.
+	if len(pieces) == 1 && bytes.Contains(pieces[0], []byte(logSet)) {
+		goesOn := r.goesOn
+		r.goesOn = false
+		ok := r.take(pieces[0], r.peel(pieces[0]), false)
+		r.goesOn = goesOn
+		if ok {
+			return
+		}
+	}
 	for _, p := range pieces {
 		r.lost(r.piecesAt, p)
 	}
@@ -309,7 +319,7 @@ func (r *Reader) joinParts(parts [][]byte) bool {
 // take takes s if it is a whole line of a known kind; body is s without what stands
 // before it. If it is put together of pieces, only what can be wrapped counts.
 func (r *Reader) take(s, body []byte, joined bool) bool {
-	if i := bytes.Index(s, []byte(suspicious)); i >= 0 {
+	if i := bytes.Index(s, []byte(announcement)); i >= 0 {
 		h, ok := parseHeader(s[i:])
 		if !ok {
 			return false
@@ -355,6 +365,9 @@ func (r *Reader) take(s, body []byte, joined bool) bool {
 		return true
 	}
 	v, ok := parseVlog(s)
+	if r.goesOn && bytes.Contains(s, []byte(logSet)) {
+		return false // its last number may be half of one
+	}
 	if !ok {
 		if rec := parseOther(Origin{Line: r.in.number}, nil, body); rec != nil {
 			r.done(joined)

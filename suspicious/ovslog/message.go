@@ -5,12 +5,15 @@ import (
 	"time"
 )
 
+// logSet is what the message begins with that ends with a number.
+const logSet = "pmd-perf-log-set: "
+
 // parseOther reads a message that is no event's. It returns nil for one that says
 // nothing of interest.
 func parseOther(o Origin, module, msg []byte) Record {
 	s := scanner{rest: msg, ok: true}
 	switch {
-	case s.begins("pmd-perf-log-set: "):
+	case s.begins(logSet):
 		set := &Settings{Origin: o}
 		set.On = s.either("on", "off")
 		s.want(", before=")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"time"
 )
 
@@ -25,56 +26,92 @@ const rowLen = 112 // of a row as Open vSwitch writes it, when no value is wider
 
 // parseRow reads a row just as Open vSwitch writes it. It is the inner loop of
 // reading a log.
-func parseRow(b []byte) (row Row, ok bool) {
+func parseRow(b []byte, row *Row) (ok bool) {
 	if len(b) != rowLen || string(b[:3]) != "   " {
-		return row, false
+		return false
 	}
-	// The columns begin at 3 and, 13 apart, from 23 on.
-	if row.Iteration, ok = parseColumn(b[3:23]); !ok {
-		return row, false
+	// The columns begin at 3 and, 13 apart, from 23 on; the last is 11 wide.
+	if row.Iteration, ok = parseWide((*[20]byte)(b[3:])); !ok {
+		return false
 	}
-	if row.Cycles, ok = parseColumn(b[23:36]); !ok {
-		return row, false
+	if row.Cycles, ok = parseColumn((*[13]byte)(b[23:])); !ok {
+		return false
 	}
 	// Without packets all the rest is zero nearly always.
 	if string(b[36:]) == "0            0            0            0            0            0          " {
-		return row, true
+		row.Packets, row.CyclesPerPacket, row.PacketsPerBatch, row.QueueFill, row.Upcalls, row.CyclesPerUpcall = 0, 0, 0, 0, 0, 0
+		return true
 	}
 	for i, to := range [...]*uint64{&row.Packets, &row.CyclesPerPacket, &row.PacketsPerBatch, &row.QueueFill, &row.Upcalls} {
-		if *to, ok = parseColumn(b[36+13*i:][:13]); !ok {
-			return row, false
+		if *to, ok = parseColumn((*[13]byte)(b[36+13*i:])); !ok {
+			return false
 		}
 	}
-	row.CyclesPerUpcall, ok = parseColumn(b[101:])
-	return row, ok
+	last := [13]byte{11: ' ', 12: ' '}
+	copy(last[:], b[101:])
+	row.CyclesPerUpcall, ok = parseColumn(&last)
+	return ok
 }
 
-// parseColumn reads a number of less than 20 digits with blanks after it, at least
-// eight bytes in all.
-func parseColumn(b []byte) (v uint64, ok bool) {
-	const blanks = 0x2020202020202020
-	n := 0
-	for n < len(b) && n < 19 {
-		d := b[n] - '0'
-		if d > 9 {
-			break
-		}
-		v = 10*v + uint64(d)
-		n++
+// Eight characters at once, the first in the lowest byte.
+const (
+	blanks8 = 0x2020202020202020
+	zeros8  = 0x3030303030303030
+)
+
+// leadingDigits returns how many of eight characters are digits before the first that is
+// none. Adding 0x76 to a byte of 10 and more sets its highest bit; what is carried from
+// there reaches only bytes behind it.
+func leadingDigits(x uint64) int {
+	x ^= zeros8
+	return bits.TrailingZeros64((x+0x7676767676767676|x)&0x8080808080808080) / 8
+}
+
+// eightDigits returns the number that the first n of eight characters are, which must be
+// digits: two, four and eight of them are summed up at a time.
+func eightDigits(x uint64, n int) uint64 {
+	x <<= uint(64 - 8*n) // so that the last comes last, after zeros
+	x = (x & 0x0f0f0f0f0f0f0f0f) * (10<<8 + 1) >> 8
+	x = (x & 0x00ff00ff00ff00ff) * (100<<16 + 1) >> 16
+	return (x & 0x0000ffff0000ffff) * (10000<<32 + 1) >> 32
+}
+
+// blankFrom reports whether the characters from the nth on are blanks.
+func blankFrom(x uint64, n int) bool { return (x^blanks8)>>uint(8*n) == 0 }
+
+func powersOfTen() [9]uint64 {
+	return [...]uint64{1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000}
+}
+
+// parseColumn reads a number with one blank or more after it.
+func parseColumn(b *[13]byte) (v uint64, ok bool) {
+	head, tail := binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[5:])
+	// A digit alone is most frequent.
+	if d := head&0xff - '0'; d < 10 && head>>8 == blanks8>>8 && tail == blanks8 {
+		return d, true
 	}
-	end := len(b)
-	if n+8 <= end && binary.LittleEndian.Uint64(b[end-8:]) == blanks {
-		end -= 8
+	n := leadingDigits(head)
+	if n < 8 {
+		return eightDigits(head, n), n > 0 && blankFrom(head, n) && blankFrom(tail, max(0, n-5))
 	}
-	if n == 0 || n == len(b) {
-		return 0, false
+	m := leadingDigits(tail >> 24) // zeros come in behind, which are no digits
+	return eightDigits(head, 8)*powersOfTen()[m] + eightDigits(tail>>24, m), m < 5 && blankFrom(tail, 3+m)
+}
+
+// parseWide is parseColumn for numbers of up to 19 digits.
+func parseWide(b *[20]byte) (v uint64, ok bool) {
+	head, middle, tail := binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:16]), binary.LittleEndian.Uint64(b[12:])
+	n := leadingDigits(head)
+	if n < 8 {
+		return eightDigits(head, n), n > 0 && blankFrom(head, n) && middle == blanks8 && tail == blanks8
 	}
-	for _, c := range b[n:end] {
-		if c != ' ' {
-			return 0, false
-		}
+	m := leadingDigits(middle)
+	v = eightDigits(head, 8)*powersOfTen()[m] + eightDigits(middle, m)
+	if m < 8 {
+		return v, blankFrom(middle, m) && blankFrom(tail, max(0, m-4))
 	}
-	return v, true
+	k := leadingDigits(tail >> 32)
+	return v*powersOfTen()[k] + eightDigits(tail>>32, k), k < 4 && blankFrom(tail, 4+k)
 }
 
 // A vlog is a line of Open vSwitch's log, in its parts.
@@ -283,12 +320,13 @@ type header struct {
 	reason              []byte
 	iteration, duration uint64
 	began               time.Time
+	causes              []byte
 }
 
 // parseHeader reads a header's message. Only punctuation may follow it, or what
-// follows a quoted string, and in our own form the iteration's time.
+// follows a quoted string, and in our own form the iteration's time and its causes.
 func parseHeader(msg []byte) (h header, ok bool) {
-	rest, ok := bytes.CutPrefix(msg, []byte(suspicious))
+	rest, ok := bytes.CutPrefix(msg, []byte(announcement))
 	if !ok {
 		return h, false
 	}
@@ -324,6 +362,10 @@ func parseHeader(msg []byte) (h header, ok bool) {
 		if t, n, ok := parseStamp(after); ok {
 			h.began = t
 			rest = after[n:]
+			if named, ok := bytes.CutPrefix(rest, []byte(causes)); ok {
+				h.causes = bytes.TrimRight(named, " ")
+				return h, true
+			}
 		}
 	}
 	return h, !wordy(rest) || rest[0] == '"'

@@ -1,6 +1,8 @@
 package ovslog
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -59,19 +61,46 @@ func TestNotRows(t *testing.T) {
 func TestParseRow(t *testing.T) {
 	row := Row{Iteration: 12345678901234567, Cycles: 1234567890, Packets: 32, CyclesPerPacket: 38580246, PacketsPerBatch: 32, QueueFill: 256, Upcalls: 7, CyclesPerUpcall: 1000000}
 	text := row.append(nil)
-	if got, ok := parseRow(text); !ok || got != row {
+	var got Row
+	if ok := parseRow(text, &got); !ok || got != row {
 		t.Errorf("%q: %+v, %v", text, got, ok)
 	}
 	for i := range text {
 		for _, c := range []byte("x\n-") {
 			bad := append([]byte(nil), text...)
 			bad[i] = c
-			if got, ok := parseRow(bad); ok {
+			if parseRow(bad, &got) {
 				t.Fatalf("%q: %+v", bad, got)
 			}
 		}
 	}
-	if _, ok := parseRow(text[:len(text)-1]); ok {
+	if parseRow(text[:len(text)-1], &got) {
 		t.Error("a shorter row")
 	}
+}
+
+// TestColumns reads numbers of every length, and with every character spoilt.
+func TestColumns(t *testing.T) {
+	const digits = "9081726354123456789"
+	check := func(name string, width int, parse func(b []byte) (uint64, bool)) {
+		for n := range width {
+			text := []byte(digits[:min(n, len(digits))] + strings.Repeat(" ", width))[:width]
+			want, err := strconv.ParseUint(strings.TrimRight(string(text), " "), 10, 64)
+			if got, ok := parse(text); ok != (err == nil) || got != want && ok {
+				t.Errorf("%s: %q is %d, %v, want %d", name, text, got, ok, want)
+			}
+			for i := range text {
+				for _, c := range []byte{'x', '\n', '/', ':', 0, 0x10, 0x80, 0xb0, 0xff, ' ', '7'} {
+					bad := append([]byte(nil), text...)
+					bad[i] = c
+					_, err := strconv.ParseUint(strings.TrimRight(string(bad), " "), 10, 64)
+					if _, ok := parse(bad); ok != (err == nil && bad[width-1] == ' ') {
+						t.Errorf("%s: %q: %v", name, bad, ok)
+					}
+				}
+			}
+		}
+	}
+	check("column", 13, func(b []byte) (uint64, bool) { return parseColumn((*[13]byte)(b)) })
+	check("wide column", 20, func(b []byte) (uint64, bool) { return parseWide((*[20]byte)(b)) })
 }

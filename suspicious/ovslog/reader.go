@@ -45,6 +45,7 @@ type Reader struct {
 	err     error
 	stats   Stats
 	event   Event // the one being told
+	now     Row   // the one being read
 
 	threads map[string]*thread
 	all     []*thread // the same in the order of their appearance
@@ -95,7 +96,7 @@ func (r *Reader) Records() iter.Seq[Record] {
 			return
 		}
 		r.yield = yield
-		src, err := decode(r.src)
+		src, err := Decode(r.src)
 		r.src = nil
 		if err != nil {
 			r.err = err
@@ -106,9 +107,9 @@ func (r *Reader) Records() iter.Seq[Record] {
 		short := !r.folds && !r.wraps
 		for !r.stopped {
 			if short {
-				if row, ok := r.in.row(); ok {
+				if r.in.row(&r.now) {
 					r.endPieces()
-					r.row(&row, r.in.number)
+					r.row(&r.now, r.in.number)
 					continue
 				}
 			}
@@ -254,7 +255,7 @@ func (r *Reader) plain(v *vlog) bool {
 	var h header
 	isHeader, isTable := false, false
 	switch {
-	case len(v.msg) > 0 && v.msg[0] == 'S' && bytes.HasPrefix(v.msg, []byte(suspicious)):
+	case len(v.msg) > 0 && v.msg[0] == 'S' && bytes.HasPrefix(v.msg, []byte(announcement)):
 		var ok bool
 		if h, ok = parseHeader(v.msg); !ok || v.msg[len(v.msg)-1] != 's' && h.began.IsZero() {
 			return false

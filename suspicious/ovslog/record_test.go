@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pmdperf/pmdperf/internal/mangle"
 )
 
 func TestOthers(t *testing.T) {
@@ -90,7 +92,7 @@ func TestEpochs(t *testing.T) {
 	}
 	// The same from the newest to the oldest: there the old epoch comes second.
 	want = map[uint64]int{5000: 1, 9000: 1, 10: 0, 700: 0, 800: 0}
-	events, _, _ = read(t, reverse(log))
+	events, _, _ = read(t, mangle.Reverse(log))
 	clear(got)
 	for _, ev := range events {
 		got[ev.Iteration] = ev.Epoch
@@ -105,7 +107,7 @@ func TestGaps(t *testing.T) {
 		header2("pmd-c00/id:6", "10:00:01.000", 2, 9000, 300) +
 		header2("pmd-c00/id:6", "10:00:02.000", 6, 19000, 300) +
 		header2("pmd-c00/id:6", "10:00:03.000", 1, 100, 300)
-	for _, text := range []string{log, reverse(log)} {
+	for _, text := range []string{log, mangle.Reverse(log)} {
 		_, others, _ := read(t, text)
 		if len(others) != 1 {
 			t.Fatalf("got %d records besides events, want 1", len(others))
@@ -167,7 +169,7 @@ func TestInterleaved(t *testing.T) {
 		text.WriteString(al[i])
 		text.WriteString(bl[i])
 	}
-	for _, s := range []string{text.String(), reverse(text.String())} {
+	for _, s := range []string{text.String(), mangle.Reverse(text.String())} {
 		events, _, stats := read(t, s)
 		if len(events) != 2 {
 			t.Fatalf("%d events, want 2; %+v", len(events), stats)

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"net"
-	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pmdperf/pmdperf/history"
 	"github.com/pmdperf/pmdperf/perf"
 	"github.com/pmdperf/pmdperf/perf/tsc"
 )
@@ -108,74 +105,53 @@ func BenchmarkBudget(b *testing.B) {
 // garbage collections in it, which the shows cause and which are part of the cost.
 func benchShows(b *testing.B) {
 	const (
-		readers = 8
-		period  = readers * time.Millisecond
-		pairs   = 50
-		length  = 150 * time.Millisecond
-		settle  = 20 * time.Millisecond
+		pairs  = 50
+		length = 150 * time.Millisecond
+		settle = 20 * time.Millisecond
 	)
 	l := startBusy(b, Options{Timeout: patience})
-	var on, stop atomic.Bool
-	var shows atomic.Int64
-	var asking sync.WaitGroup
-	began := time.Now()
-	for i := range readers {
-		a, err := dialAsker(l.path, fmt.Sprintf(askPerfShow, ""))
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer a.conn.Close()
-		asking.Go(func() {
-			// One that is late makes up for it, unless it was very late.
-			for next := began.Add(time.Duration(i) * period / readers); !stop.Load(); next = next.Add(period) {
-				now := time.Now()
-				time.Sleep(next.Sub(now))
-				if now.Sub(next) > 100*time.Millisecond {
-					next = now
-				}
-				if !on.Load() {
-					continue
-				}
-				if _, err := a.ask(); err != nil {
-					b.Error(err)
-					return
-				}
-				shows.Add(1)
-			}
-		})
-	}
-	defer asking.Wait()
-	defer stop.Store(true)
+	s := startClients(b, "shows", l.path)
+	var on bool
 	var busy time.Duration
 	var switched time.Time
 	var before, after runtime.MemStats
+	snap := new(perf.Snapshot)
+	answers := func() perf.GapStats {
+		l.look(b, perf.Want{}, snap)
+		return snap.Gaps[history.Answering]
+	}
+	first := answers()
 	runtime.ReadMemStats(&before)
 	c := l.compare(b, pairs, 2*pairs, length, settle, func(now bool) {
-		if on.Load() {
+		if on {
 			busy += time.Since(switched)
 		}
-		switched = time.Now()
-		on.Store(now)
+		s.set(now)
+		switched, on = time.Now(), now
 	})
 	runtime.ReadMemStats(&after)
+	last := answers()
 	reportCost(b, c.slowdown(), 1)
+	b.ReportMetric(tsc.Duration((last.Ticks-first.Ticks)/(last.Count-first.Count), l.Hz()).Seconds()*1e6, "us/answer")
 	b.ReportMetric(c.slowdownAtWork(), "while-running")
-	b.ReportMetric(float64(shows.Load())/busy.Seconds(), "shows/s")
+	b.ReportMetric(c.noise(), "noise")
+	b.ReportMetric(float64(s.done)/busy.Seconds(), "shows/s")
 	b.ReportMetric(float64(after.NumGC-before.NumGC)/busy.Seconds(), "collections/s")
-	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(shows.Load()), "B/show")
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(s.done), "B/show")
 }
 
-// benchPause measures for how long the loop stands still to answer a full show, as a
-// client asks for it over the control socket. A show says how much time answers took
-// before it, so that two in a row give the pause for the first.
+// benchPause measures for how long at most the loop stands still at once while it answers
+// a full show, as a client asks for it over the control socket. The loop's own records
+// say so: a pass that comes after a pause for an answer has a mark.
 //
-// The longest of many pauses is one in which another process or an interrupt had the
+// The longest of many such pauses is one in which another process or an interrupt had the
 // loop's core. No more than a few of a hundred are like that even on a busy machine:
 // the budget is for the 95th percentile, and the median, the 99th and the longest are
 // shown beside it.
 func benchPause(b *testing.B) {
-	const shows = 1000
+	const shows = 300
 	l := startBusy(b, Options{Timeout: patience})
+	l.factor.Store(20) // so long passes that the history of iterations reaches back
 	a, err := dialAsker(l.path, `{"id":0,"method":"set-options","params":["--format","json"]}`)
 	if err != nil {
 		b.Fatal(err)
@@ -187,36 +163,43 @@ func benchPause(b *testing.B) {
 	a.request = fmt.Appendf(nil, askPerfShow, `"-it","1000","-ms","1000"`)
 	time.Sleep(1100 * time.Millisecond) // until the history of milliseconds is full
 
-	answering := regexp.MustCompile(`"answering":{"count":(\d+),"ticks":(\d+),`)
-	var pauses []float64    // in us
-	var count, ticks uint64 // of all answers before
-	for len(pauses) < shows {
-		reply, err := a.ask()
-		if err != nil {
+	snap := new(perf.Snapshot)
+	var pauses []float64 // in us
+	pieces := 0
+	for end := time.Now().Add(patience); len(pauses) < shows && time.Now().Before(end); {
+		l.look(b, perf.Want{}, snap)
+		first := snap.NextIteration + 1 // behind the pause for this look
+		if _, err := a.ask(); err != nil {
 			b.Fatal(err)
 		}
-		m := answering.FindSubmatch(reply)
-		if m == nil && count == 0 {
-			continue // the first
-		} else if m == nil {
-			b.Fatalf("no pauses in %.500s", reply)
+		l.look(b, perf.Want{Iterations: history.Shown}, snap)
+		at := int(first) - int(snap.NextIteration) + len(snap.Iterations)
+		if at < 1 {
+			continue // too long ago
 		}
-		countNow, _ := strconv.ParseUint(string(m[1]), 10, 64)
-		ticksNow, _ := strconv.ParseUint(string(m[2]), 10, 64)
-		if countNow != count+1 {
-			b.Fatalf("%d answers, want %d", countNow, count+1)
+		longest := uint64(0)
+		for i, rec := range snap.Iterations[at:] {
+			if rec.Flags.After(history.Answering) {
+				longest = max(longest, rec.Start()-snap.Iterations[at+i-1].End)
+				pieces++
+			}
 		}
-		pauses = append(pauses, tsc.Duration(ticksNow-ticks, l.Hz()).Seconds()*1e6)
-		count, ticks = countNow, ticksNow
+		pauses = append(pauses, tsc.Duration(longest, l.Hz()).Seconds()*1e6)
+	}
+	if len(pauses) == 0 {
+		b.Fatal("the history never reached back to a show")
 	}
 	reportCost(b, quantile(pauses, 0.95), 25)
 	b.ReportMetric(quantile(pauses, 0.5), "median")
 	b.ReportMetric(quantile(pauses, 0.99), "99%")
 	b.ReportMetric(slices.Max(pauses), "longest")
+	b.ReportMetric(float64(pieces)/float64(len(pauses)), "pauses/show")
 }
 
 // benchSiege measures how much slower a loop is while its server has up to 1000
-// hostile clients, 167 new ones a second.
+// hostile clients, 167 new ones a second. That is to be within the noise, which is how
+// much slices without them differ from each other in the same run; or within a percent
+// where the noise is less.
 func benchSiege(b *testing.B) {
 	wantDescriptors(b, 2000)
 	const (
@@ -225,11 +208,11 @@ func benchSiege(b *testing.B) {
 		settle = time.Second // the first 1000 come at once
 	)
 	l := startBusy(b, Options{Timeout: patience})
-	s := &siege{path: l.path, total: 1670, atOnce: 1000, hold: 6 * time.Second}
+	s := startClients(b, "siege", l.path)
 	c := l.compare(b, pairs, 2*pairs, length, settle, s.set)
-	reportCost(b, c.slowdown(), 1)
+	reportCost(b, c.slowdown(), max(1, c.noise()))
 	b.ReportMetric(c.slowdownAtWork(), "while-running")
-	b.ReportMetric(float64(s.made.Load())/float64(len(c.with)), "connections/slice")
+	b.ReportMetric(float64(s.done)/float64(len(c.with)), "connections/slice")
 }
 
 func reportCost(b *testing.B, cost, budget float64) {

@@ -3,6 +3,7 @@ package pmd
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -33,6 +34,7 @@ type busyLoop struct {
 	thread atomic.Int64  // its number
 	passes atomic.Uint64 // a multiple of passesAtOnce
 	stop   atomic.Bool
+	factor atomic.Int64 // by which passes last longer
 }
 
 // passesAtOnce is how many passes the loop makes before it says so: an atomic store
@@ -51,6 +53,7 @@ func startBusy(t testing.TB, o Options) *busyLoop {
 		need.Skip(t, "needs two cores")
 	}
 	l := new(busyLoop)
+	l.factor.Store(1)
 	for i := range len(all) * 64 {
 		if all.IsSet(i) {
 			l.core = i
@@ -137,12 +140,13 @@ func (l *busyLoop) run(t testing.TB) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	work := rnd.Uint64()
 	for !l.stop.Load() {
+		factor := int(l.factor.Load())
 		for range passesAtOnce {
 			random := rnd.Uint32()
 			packets := int(random % 33)
 			l.Poll(0)
 			l.Batch(packets, 0)
-			for range 1000 + packets*30 { // what a forwarder does with them
+			for range factor * (1000 + packets*30) { // what a forwarder does with them
 				work = work*6364136223846793005 + 1442695040888963407
 			}
 			l.Count(perf.EMCHit, uint64(packets))
@@ -159,6 +163,18 @@ func (l *busyLoop) run(t testing.TB) {
 	if work == 0 { // never, but the compiler must not know
 		t.Log(work)
 	}
+}
+
+// look takes a snapshot, and has patience with a loop that neighbours keep from its core.
+func (l *busyLoop) look(t testing.TB, want perf.Want, s *perf.Snapshot) {
+	t.Helper()
+	var err error
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if err = l.Snapshot(soon(t), want, s); err == nil {
+			return
+		}
+	}
+	t.Fatal(err)
 }
 
 // slice is what the loop did in some time.
@@ -248,6 +264,19 @@ func (c *compared) slowdown() float64 { return c.median(func(s slice) float64 { 
 // which the Go runtime has stopped it.
 func (c *compared) slowdownAtWork() float64 {
 	return c.median(func(s slice) float64 { return s.atWork })
+}
+
+// noise returns by how much two slices without the disturbance differ that follow each
+// other, in percent: the median of all.
+func (c *compared) noise() float64 {
+	var differences []float64
+	for i := range len(c.without) - 1 {
+		differences = append(differences, 100*math.Abs(1-c.without[i+1].rate/c.without[i].rate))
+	}
+	if differences == nil {
+		return 0
+	}
+	return quantile(differences, 0.5)
 }
 
 func (c *compared) median(figure func(slice) float64) float64 {

@@ -18,9 +18,13 @@ type clockAnswer struct {
 	Probes []string `json:"probes"`
 }
 
-func clock(context.Context, *call) (answer, error) {
+func clock(_ context.Context, cl *call) (answer, error) {
 	c := tsc.System()
-	return &clockAnswer{string(c.Source()), c.Hz(), c.Exact(), c.Measure(), []string{}}, nil
+	probes := []string{}
+	if cl.Probes != nil {
+		probes = append(probes, cl.Probes()...)
+	}
+	return &clockAnswer{string(c.Source()), c.Hz(), c.Exact(), c.Measure(), probes}, nil
 }
 
 func (a *clockAnswer) json() any { return a }
@@ -30,10 +34,10 @@ func (a *clockAnswer) text() string {
 	if a.Exact {
 		origin = "stated by the processor or the system"
 	}
-	probes := "none"
+	probes := " none"
 	if len(a.Probes) > 0 {
-		probes = strings.Join(a.Probes, ", ")
+		probes = "\n  " + strings.Join(a.Probes, "\n  ")
 	}
-	return fmt.Sprintf("source: %s\nfrequency: %.0f Hz, %s\nmeasured since start: %.0f Hz (%+.2f ppm)\nprobes: %s\n",
+	return fmt.Sprintf("source: %s\nfrequency: %.0f Hz, %s\nmeasured since start: %.0f Hz (%+.2f ppm)\nprobes:%s\n",
 		a.Source, a.Hz, origin, a.Measured, (a.Measured/a.Hz-1)*1e6, probes)
 }

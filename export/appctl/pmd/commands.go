@@ -33,6 +33,14 @@ type Options struct {
 	// Events are what pmdperf/events shows. Without it there are none.
 	Events *suspicious.Reports
 
+	// Reports tells what became of the reports of the PMD of that name, as
+	// suspicious.Supervisor.Counts does. Without it nothing is said of them.
+	Reports func(name string) suspicious.ReportCounts
+
+	// Probes says what looks for the causes of slow iterations, in a line each, and what
+	// doesn't and why, for pmdperf/clock. It may be nil.
+	Probes func() []string
+
 	// Log gets a line when pmd-perf-log-set changes something, as in Open vSwitch. It
 	// may be nil.
 	Log *slog.Logger
@@ -118,7 +126,7 @@ func (s *service) commands() []command {
 		{name: "dpif-netdev/pmd-perf-log-set", usage: "on|off [-b before] [-a after] [-e|-ne] [-us usec] [-q qlen]", own: ownLogOptions,
 			grammar: with("on|off", options(logOptions...)), run: logSet},
 
-		{name: "pmdperf/percentiles", usage: "[-pmd core] [-hdr] [histogram]", grammar: with("histogram", options(plain("-hdr"))), run: percentiles},
+		{name: "pmdperf/percentiles", usage: "[-pmd core] [-hdr] [-log] [histogram]", grammar: with("histogram", options(plain("-hdr"), plain("-log"))), run: percentiles},
 		{name: "pmdperf/reloads", usage: "[-pmd core]", grammar: options(), run: reloads},
 		{name: "pmdperf/packet-sizes", usage: "[-pmd core]", grammar: options(), run: packetSizes},
 		{name: "pmdperf/level", usage: "[-pmd core] [off|basic|detailed]", grammar: with("level", options()), run: level},

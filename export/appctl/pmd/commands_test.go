@@ -35,7 +35,7 @@ const usages = `  dpif-netdev/pmd-perf-log-set on|off [-b before] [-a after] [-e
   pmdperf/level           [-pmd core] [off|basic|detailed]
   pmdperf/overhead        [-pmd core]
   pmdperf/packet-sizes    [-pmd core]
-  pmdperf/percentiles     [-pmd core] [-hdr] [histogram]
+  pmdperf/percentiles     [-pmd core] [-hdr] [-log] [histogram]
   pmdperf/reloads         [-pmd core]
 `
 
@@ -134,6 +134,7 @@ var calls = []struct {
 	{"pmdperf/percentiles cycles_per_iteration -hdr -pmd 1", `^ Value\tPercentile\tTotalCount\t1/\(1-Percentile\)\n\n(.*\n)+#\[Mean    = `, 0},
 	{"pmdperf/percentiles cycles_per_iteration -hdr", `^-hdr wants one PMD, by -pmd core; there are PMDs on cores 1, 3\nUsage: `, 2},
 	{"pmdperf/percentiles -pmd 1 -hdr", `^-hdr wants the name of one histogram, such as cycles_per_iteration\nUsage: `, 2},
+	{"pmdperf/percentiles -log -pmd 1 cycles_per_iteration", `^(#.*\n)+"StartTimestamp".*\nTag=pmd-c01\.cycles_per_iteration,0\.\d+,\d+\.\d+,\d+\.\d+,\S+\n$`, 0},
 	{"pmdperf/percentiles -pmd 1 -hdr reload_spans", `^core 1 has recorded no reload_spans\n$`, 2},
 	{"pmdperf/percentiles reload_spans", `\nnote: core 1 has recorded no reload_spans \(level detailed\)\n`, 0},
 	{"pmdperf/percentiles nonsense", `^there is no histogram "nonsense"; there are cycles_per_iteration, .*, reload_spans\nUsage: `, 2},

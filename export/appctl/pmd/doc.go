@@ -30,8 +30,10 @@
 //	-cycles-per-packet cycles packets took more on average
 //	-upcalls count            there were more in an iteration
 //	-cycles-per-upcall cycles upcalls took more on average
-//	-full-batches count       so many full rx batches, in iterations that follow each other
-//	-drops count              so many packets were dropped in an iteration
+//	-full-batches count       so many full batches in a row of one rx queue
+//	-drops count              the loop or tx queues dropped so many packets in an iteration
+//	-rx-drops count           rings of rx queues dropped so many, as reported in an iteration
+//	-adaptive times           it took so many times the 99.9th percentile of the last 10 s
 //
 // Every threshold, -us and -q included, also takes "off".
 //

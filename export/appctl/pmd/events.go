@@ -75,12 +75,12 @@ func (a *eventsAnswer) text() string {
 	if len(a.reports) == 0 {
 		return "no events\n" + a.lines()
 	}
-	tab := newTable("-event", "core", "iteration", "-ended", "us", "sleep us", "rx", "tx", "-most at", "merged", "-reasons")
+	tab := newTable("-event", "core", "iteration", "-ended", "us", "sleep us", "rx", "tx", "-most at", "merged", "-reasons", "-cause")
 	for _, r := range a.reports {
 		rec, us := r.Culprit(), microsOf(r.Hz)
 		tab.row(r.ID, count(uint64(r.Core)), count(r.Iteration), moment(r.Time),
 			us.of(float64(rec.Cycles)), us.of(float64(rec.Sleep)), count(uint64(rec.Rx)), count(uint64(rec.Tx)), slowest(r, r.Iteration),
-			count(r.MergedCount), r.Reasons.String())
+			count(r.MergedCount), r.Reasons.String(), mainCause(r))
 	}
 	return tab.String() + a.lines()
 }
@@ -95,8 +95,16 @@ func (a eventAnswer) text() string {
 	for reason := range a.Reasons.All() {
 		fmt.Fprintf(&b, "%s: %s, threshold %s\n", reason.Text(), amount(a.Report, reason, a.Values[reason]), amount(a.Report, reason, a.Thresholds[reason]))
 	}
+	for _, c := range a.Causes {
+		fmt.Fprintf(&b, "cause: %s\n", c)
+	}
 	if a.MergedCount > 0 {
 		fmt.Fprintf(&b, "further suspicious iterations in its neighborhood: %d\n", a.MergedCount)
+		for _, m := range a.Merged {
+			if causes := a.MergedCauses[m.Iteration]; causes != nil {
+				fmt.Fprintf(&b, "  %d: %s\n", m.Iteration, suspicious.Explanation(causes))
+			}
+		}
 	}
 	if a.HeldBack > 0 {
 		fmt.Fprintf(&b, "events held back before it by the rate limit: %d\n", a.HeldBack)
@@ -136,10 +144,18 @@ func slowest(r *suspicious.Report, n uint64) string {
 	return fmt.Sprintf("%s:%d", q.Port, q.ID)
 }
 
+// mainCause is the cause that explains most.
+func mainCause(r *suspicious.Report) string {
+	if len(r.Causes) == 0 {
+		return "-"
+	}
+	return r.Causes[0].Title()
+}
+
 // amount is a value of a reason with its unit.
 func amount(r *suspicious.Report, reason suspicious.Reason, n uint64) string {
 	switch reason {
-	case suspicious.Cycles, suspicious.PollGap, suspicious.Gap:
+	case suspicious.Cycles, suspicious.PollGap, suspicious.Gap, suspicious.Adaptive:
 		return microsOf(r.Hz).of(float64(n)) + " us"
 	case suspicious.CyclesPerPacket, suspicious.CyclesPerUpcall:
 		return count(n) + " cycles"

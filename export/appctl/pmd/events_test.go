@@ -27,6 +27,11 @@ func sampleEvent() *suspicious.Report {
 	}
 	r.Values = [suspicious.NumReasons]uint64{suspicious.Cycles: 2e6, suspicious.QueueFill: 900, suspicious.CyclesPerPacket: 31250}
 	r.Thresholds = [suspicious.NumReasons]uint64{suspicious.Cycles: 250e3, suspicious.QueueFill: 127, suspicious.CyclesPerPacket: 9000}
+	r.Causes = []suspicious.Cause{
+		{Kind: suspicious.CausePreempted, Name: "sh", PID: 4242, Part: 1900 * time.Microsecond, Share: 0.95, How: suspicious.Exact, Evidence: "task 4242 had the core while the thread was runnable"},
+		{Kind: suspicious.CauseUnknown, Part: 100 * time.Microsecond, Share: 0.05, Evidence: "no counter moved"},
+	}
+	r.MergedCauses = map[uint64][]suspicious.Cause{1002: {{Kind: suspicious.CauseBlocked, Name: "ppoll", Part: 20 * time.Microsecond, Share: 0.666666, How: suspicious.Exact, Evidence: "it left its core in that call"}}}
 	r.Records = []history.Record{
 		{End: 4e9 - 2.1e6, Cycles: 12400, Rx: 32, Tx: 32, Batches: 1, Fill: 40, Full: 1, Flags: detailed.WithQueue(0).WithGap(history.Accounting)},
 		{End: 4e9, Cycles: 2e6, UpcallCycles: 9e3, Sleep: 5e4, Rx: 64, Tx: 60, Batches: 2, Upcalls: 2, Fill: 900, Full: 2, Flags: (detailed | history.Suspicious).WithQueue(1)},
@@ -37,7 +42,7 @@ func sampleEvent() *suspicious.Report {
 
 func TestEventGoldens(t *testing.T) {
 	older := sampleEvent()
-	older.ID, older.MergedCount, older.Merged, older.HeldBack = "20260131T235958-c03-4", 0, nil, 0
+	older.ID, older.MergedCount, older.Merged, older.HeldBack, older.Causes = "20260131T235958-c03-4", 0, nil, 0, nil
 	older.Polled = nil
 	keep := suspicious.NewReports(8)
 	keep.Add(older)

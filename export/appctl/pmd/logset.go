@@ -44,8 +44,10 @@ func thresholds() []threshold {
 		{"-cycles-per-packet", "cycles", "cycles_per_packet_thr", math.MaxInt32, func(l *limits) any { return &l.CyclesPerPacket }},
 		{"-upcalls", "count", "upcalls_thr", math.MaxInt32, func(l *limits) any { return &l.Upcalls }},
 		{"-cycles-per-upcall", "cycles", "cycles_per_upcall_thr", math.MaxInt32, func(l *limits) any { return &l.CyclesPerUpcall }},
-		{"-full-batches", "count", "full_batches_thr", math.MaxInt32, func(l *limits) any { return &l.FullBatches }},
+		{"-full-batches", "count", "full_batches_thr", suspicious.MaxFullBatches, func(l *limits) any { return &l.FullBatches }},
 		{"-drops", "count", "drops_thr", math.MaxInt32, func(l *limits) any { return &l.Drops }},
+		{"-rx-drops", "count", "rx_drops_thr", math.MaxInt32, func(l *limits) any { return &l.RxDrops }},
+		{"-adaptive", "times", "adaptive_thr", suspicious.MaxAdaptive, func(l *limits) any { return &l.Adaptive }},
 	}
 }
 

@@ -30,7 +30,10 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 }
 
 // The settings are those of each PMD's recorder, one option at a time.
-func TestLogSet(t *testing.T) {
+//
+// 7: switched on, it silently did nothing while detailed metrics were off. Here it raises
+// the level and says so.
+func TestDefect7LogSet(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
 	l := start(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, perf.Basic)
@@ -50,12 +53,12 @@ func TestLogSet(t *testing.T) {
 			"core 1: off, before=0, after=998, extend=false, us_thr=3600000000, q_thr=2147483647\n" +
 				"core 3: off, before=0, after=998, extend=false, us_thr=3600000000, q_thr=2147483647\n"},
 		{[]string{"-pmd", "3", "-us", "off", "-q", "off", "-poll-gap", "700", "-gap", "30", "-cycles-per-packet", "900", "-upcalls", "2",
-			"-cycles-per-upcall", "5000", "-full-batches", "9", "-drops", "1"},
+			"-cycles-per-upcall", "5000", "-full-batches", "9", "-drops", "1", "-rx-drops", "3", "-adaptive", "20"},
 			"core 3: off, before=0, after=998, extend=false, us_thr=off, q_thr=off, poll_gap_us_thr=700, gap_us_thr=30, " +
-				"cycles_per_packet_thr=900, upcalls_thr=2, cycles_per_upcall_thr=5000, full_batches_thr=9, drops_thr=1\n"},
+				"cycles_per_packet_thr=900, upcalls_thr=2, cycles_per_upcall_thr=5000, full_batches_thr=9, drops_thr=1, rx_drops_thr=3, adaptive_thr=20\n"},
 		{[]string{"-pmd", "3", "-drops", "off", "-us", "250"},
 			"core 3: off, before=0, after=998, extend=false, us_thr=250, q_thr=off, poll_gap_us_thr=700, gap_us_thr=30, " +
-				"cycles_per_packet_thr=900, upcalls_thr=2, cycles_per_upcall_thr=5000, full_batches_thr=9\n"},
+				"cycles_per_packet_thr=900, upcalls_thr=2, cycles_per_upcall_thr=5000, full_batches_thr=9, rx_drops_thr=3, adaptive_thr=20\n"},
 	} {
 		if got := l.call(t, logSetCommand, test.args...); got != test.want {
 			t.Errorf("%q:\n got %q\nwant %q", test.args, got, test.want)
@@ -66,7 +69,7 @@ func TestLogSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := suspicious.Settings{After: 998, Limits: suspicious.Limits{Iteration: 250 * time.Microsecond, PollGap: 700 * time.Microsecond,
-		Gap: 30 * time.Microsecond, CyclesPerPacket: 900, Upcalls: 2, CyclesPerUpcall: 5000, FullBatches: 9}}
+		Gap: 30 * time.Microsecond, CyclesPerPacket: 900, Upcalls: 2, CyclesPerUpcall: 5000, FullBatches: 9, RxDrops: 3, Adaptive: 20}}
 	if diff := cmp.Diff(want, s.Suspicion); diff != "" {
 		t.Errorf("the recorder's (-want +got):\n%s", diff)
 	}
@@ -93,7 +96,7 @@ func TestLogSet(t *testing.T) {
 	all := []map[string]any{
 		thread(1, 1, "pmd-c01/id:9", map[string]any{"us_thr": 3600000000.0, "q_thr": 2147483647.0}),
 		thread(3, 0, "pmd-c03/id:11", map[string]any{"us_thr": 250.0, "gap_us_thr": 30.0, "cycles_per_packet_thr": 900.0, "upcalls_thr": 2.0,
-			"cycles_per_upcall_thr": 5000.0, "full_batches_thr": 9.0}),
+			"cycles_per_upcall_thr": 5000.0, "full_batches_thr": 9.0, "rx_drops_thr": 3.0, "adaptive_thr": 20.0}),
 	}
 	all[1]["level_raised_from"] = "off"
 	if diff := cmp.Diff(all, got.Threads); diff != "" {

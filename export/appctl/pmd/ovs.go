@@ -38,7 +38,7 @@ func (c *call) newDocument(o ovs.Options) any {
 }
 
 func perfShow(ctx context.Context, c *call) (answer, error) {
-	o := ovs.Options{NoHistograms: c.flags["-nh"], MainThread: c.MainThread}
+	o := ovs.Options{NoHistograms: c.flags["-nh"], MainThread: c.MainThread, Fine: !c.flags["-nh"], Reports: c.Reports}
 	rows := func(option, what string) int {
 		n := c.numbers[option]
 		if n > history.Shown {

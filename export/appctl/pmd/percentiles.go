@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -19,17 +18,17 @@ type source struct {
 	name  string // as in the JSON of a recorder
 	unit  string // of its values
 	ticks bool   // values are lengths of time
-	write func(io.Writer, *perf.Snapshot) error
+	of    func(*perf.Snapshot) *hdr.Histogram
 }
 
 const reloadSpans = "reload_spans"
 
 func sources() []source {
-	fine := func(f func(*perf.Snapshot) *histogram.Fine) func(io.Writer, *perf.Snapshot) error {
-		return func(w io.Writer, s *perf.Snapshot) error { return hdr.WritePercentiles(w, hdr.FromFine(f(s))) }
+	fine := func(f func(*perf.Snapshot) *histogram.Fine) func(*perf.Snapshot) *hdr.Histogram {
+		return func(s *perf.Snapshot) *hdr.Histogram { return hdr.FromFine(f(s)) }
 	}
-	small := func(f func(*perf.Snapshot) *histogram.Small) func(io.Writer, *perf.Snapshot) error {
-		return func(w io.Writer, s *perf.Snapshot) error { return hdr.WritePercentiles(w, hdr.FromSmall(f(s))) }
+	small := func(f func(*perf.Snapshot) *histogram.Small) func(*perf.Snapshot) *hdr.Histogram {
+		return func(s *perf.Snapshot) *hdr.Histogram { return hdr.FromSmall(f(s)) }
 	}
 	return []source{
 		{"cycles_per_iteration", "cycles", true, fine(func(s *perf.Snapshot) *histogram.Fine { return &s.Cycles.Fine })},
@@ -70,6 +69,9 @@ func percentiles(ctx context.Context, c *call) (answer, error) {
 	}
 	if c.flags["-hdr"] {
 		return distribution(ctx, c, wanted)
+	}
+	if c.flags["-log"] {
+		return logged(ctx, c, wanted)
 	}
 	if err := c.look(ctx, perf.Want{}); err != nil {
 		return nil, err
@@ -154,10 +156,48 @@ func distribution(ctx context.Context, c *call, wanted []source) (answer, error)
 	}
 	a := &distributionAnswer{identify(c.pmds[0]), wanted[0].name, wanted[0].unit, ""}
 	var b strings.Builder
-	err := wanted[0].write(&b, c.snaps[0])
+	err := hdr.WritePercentiles(&b, wanted[0].of(c.snaps[0]))
 	if errors.Is(err, hdr.ErrEmpty) {
 		return nil, fmt.Errorf("core %d has recorded no %s", a.Core, a.Histogram)
 	}
 	a.Text = b.String()
 	return a, err
+}
+
+// hdrLogAnswer is what pmdperf/percentiles -log answers: a log of one interval, which is the
+// time since each PMD was cleared.
+type hdrLogAnswer struct {
+	Text string `json:"hdr_log"`
+	remarks
+}
+
+func (a *hdrLogAnswer) json() any    { return a }
+func (a *hdrLogAnswer) text() string { return a.Text }
+
+// logged answers with all histograms that hold anything. Remarks would be no lines of a
+// log: its text has none.
+func logged(ctx context.Context, c *call, wanted []source) (answer, error) {
+	if err := c.look(ctx, perf.Want{}); err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	var l *hdr.Log
+	for _, s := range c.snaps {
+		if l == nil {
+			var err error
+			if l, err = hdr.NewLog(&b, s.Cleared); err != nil {
+				return nil, err
+			}
+		}
+		for _, w := range wanted {
+			h := w.of(s)
+			if h.TotalCount() == 0 {
+				continue
+			}
+			if err := l.Write(fmt.Sprintf("pmd-c%02d.%s", s.Core, w.name), s.Cleared, s.Time(s.Now), h); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &hdrLogAnswer{b.String(), c.remarks}, nil
 }

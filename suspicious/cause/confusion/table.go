@@ -12,30 +12,48 @@ import (
 	"github.com/pmdperf/pmdperf/suspicious/cause"
 )
 
-// A Row is what came of one provocation, made several times.
-type Row struct {
-	Provocation string
-	Kind        cause.Kind // what ought to be named
-	Name        string     // and, if not empty, its name
-
-	Made    int // times that it made an iteration slow
-	Named   int // of those, times that it was among the causes
-	First   int // of those, times that it was the first of them
-	Wrong   int // times that something else was named with confidence, for half of the time or more
-	Idle    int // times that it was tried and made no iteration slow
-	Spoilt  int // times that the iteration was far longer than it can have made it
-	Skipped string
-
-	Share  float64 // of the iteration, that the named cause explained on average
-	Titles map[string]int
-	Misses []string // what was said instead, a few
-}
-
 // A Table has one row for each provocation.
 type Table struct {
-	Probes []cause.Status
-	Rows   []Row
+	User bool `json:"user"` // the probes had an ordinary user's privileges
+	Core int  `json:"core"` // of the loop
+
+	// How quiet the machine was before and after: the share of its core that others took
+	// from the loop, 0 to 1, and the longest that anything slept longer than it wanted.
+	Others float64       `json:"others"`
+	Late   time.Duration `json:"late_ns"`
+
+	Probes []cause.Status `json:"probes"`
+	Rows   []Row          `json:"rows"`
 }
+
+// A Row is what came of one provocation, made several times.
+type Row struct {
+	Provocation string     `json:"provocation"`
+	Kind        cause.Kind `json:"kind"`           // what ought to be named
+	Name        string     `json:"name,omitempty"` // and, if not empty, its name
+
+	Made    int    `json:"made"`    // times that it made an iteration slow
+	Named   int    `json:"named"`   // of those, times that it was among the causes
+	First   int    `json:"first"`   // of those, times that it was the first of them
+	Wrong   int    `json:"wrong"`   // times that something was named with confidence that was not so
+	Idle    int    `json:"idle"`    // times that it was tried and made no iteration slow
+	Spoilt  int    `json:"spoilt"`  // times that the iteration was far longer than it can have made it
+	Skipped string `json:"skipped"` // why it was not tried
+
+	Share  float64        `json:"share"`  // of the iteration, that the named cause explained on average, 0 to 1
+	Titles map[string]int `json:"titles"` // what was named first, and how often
+	Misses []string       `json:"misses"` // all that was said where it was not named or something was wrong, a few
+}
+
+// Quiet reports whether others left the machine alone. If they didn't, causes other than
+// those provoked are real, and readings come late.
+func (t *Table) Quiet() bool { return t.Others < 0.02 && t.Late < 5*time.Millisecond }
+
+// NamedShare returns how often the cause was among those named, 0 to 1.
+func (r *Row) NamedShare() float64 { return float64(r.Named) / float64(max(r.Made, 1)) }
+
+// WrongShare returns how often a wrong one was named with confidence, 0 to 1.
+func (r *Row) WrongShare() float64 { return float64(r.Wrong) / float64(max(r.Made, 1)) }
 
 // Write prints the table.
 func (t *Table) Write(w io.Writer) error {
@@ -44,21 +62,33 @@ func (t *Table) Write(w io.Writer) error {
 			return err
 		}
 	}
+	if !t.Quiet() {
+		_, err := fmt.Fprintf(w, "\nothers use the machine: while nothing was provoked they had %.0f %% of the loop's core, and sleeps took up to %v too long\n",
+			100*t.Others, t.Late.Round(10*time.Microsecond))
+		if err != nil {
+			return err
+		}
+	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "\nprovocation\tmade\tspoilt\tnamed\tfirst\twrong\tshare\tfirst causes")
+	fmt.Fprintln(tw, "\nprovocation\tmade\tnamed\tfirst\twrong\tshare\tspoilt\tfirst causes")
 	for _, r := range t.Rows {
 		if r.Skipped != "" {
 			fmt.Fprintf(tw, "%s\t-\t-\t-\t-\t-\t-\tskipped: %s\n", r.Provocation, r.Skipped)
 			continue
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t%d\t%.0f %%\t%s\n", r.Provocation, r.Made, r.Spoilt, r.Named, r.First, r.Wrong, 100*r.Share, r.titles())
+		if r.Made == 0 {
+			fmt.Fprintf(tw, "%s\t0\t-\t-\t-\t-\t%d\t\n", r.Provocation, r.Spoilt)
+			continue
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%.1f %%\t%d\t%.1f %%\t%.0f %%\t%d\t%s\n",
+			r.Provocation, r.Made, 100*r.NamedShare(), r.First, 100*r.WrongShare(), 100*r.Share, r.Spoilt, r.titles())
 	}
 	if err := tw.Flush(); err != nil {
 		return err
 	}
 	for _, r := range t.Rows {
 		for _, m := range r.Misses {
-			if _, err := fmt.Fprintf(w, "%s: %s\n", r.Provocation, m); err != nil {
+			if _, err := fmt.Fprintf(w, "\n%s: %s\n", r.Provocation, m); err != nil {
 				return err
 			}
 		}
@@ -90,15 +120,11 @@ func (r *Row) titles() string {
 	return strings.Join(parts, ", ")
 }
 
-// answer is what was said of one slow iteration.
+// answer is what was said of one slow iteration, and what is so.
 type answer struct {
 	took   time.Duration
 	causes []cause.Cause
-
-	// The thread itself counted that it was preempted, or that it had to be put back on
-	// its core, or that it slept more often than was made: then a task that is named was
-	// there, and the runtime at work.
-	preempted, slept bool
+	truth  truth
 }
 
 // share returns the share of the cause that the row wants, and whether it is first.
@@ -114,8 +140,7 @@ func (r *Row) share(causes []cause.Cause) (share float64, first bool) {
 
 // judge enters what was said of the iterations that one provocation made slow. It
 // counts as named if it was in any of them: others may have made more than one slow.
-func (r *Row) judge(said []answer) {
-	const misses = 5
+func (r *Row) judge(said []answer, p provoked) {
 	best := slices.MaxFunc(said, func(a, b answer) int {
 		x, _ := r.share(a.causes)
 		y, _ := r.share(b.causes)
@@ -135,22 +160,27 @@ func (r *Row) judge(said []answer) {
 		r.Titles = make(map[string]int)
 	}
 	r.Titles[first.Kind.String()+named1(first)]++
-	// Half of the time with certainty for something that it was not.
-	wrong := !isFirst && first.Kind != cause.Unknown && first.Kind != r.Kind && first.How > cause.Inferred && first.Share >= 0.5
-	if first.Kind == cause.Preempted && best.preempted || first.Kind == cause.Runtime && best.slept {
-		wrong = false
-	}
+	wrong := slices.ContainsFunc(best.causes, func(c cause.Cause) bool { return confident(&c) && !best.truth.allows(&c, p) })
 	if wrong {
 		r.Wrong++
 	}
+	const misses = 5
 	if (wrong || share == 0) && len(r.Misses) < misses {
 		var all []string
 		for _, c := range best.causes {
 			all = append(all, c.String())
 		}
-		r.Misses = append(r.Misses, strings.Join(all, "; "))
+		m := fmt.Sprintf("%v, of which it ran for %v, waited for a core for %v and slept for %v: %s",
+			best.took, best.truth.CPU, best.truth.Wait, best.truth.Sleep, strings.Join(all, "; "))
+		if wrong {
+			m = "wrong: " + m
+		}
+		r.Misses = append(r.Misses, m)
 	}
 }
+
+// confident reports whether a cause is said to be known, and to be the main one.
+func confident(c *cause.Cause) bool { return c.How > cause.Inferred && c.Share >= 0.5 }
 
 // named1 adds a name to a kind where there are few of them.
 func named1(c cause.Cause) string {

@@ -5,6 +5,7 @@ package dataplane
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -30,13 +31,17 @@ func frames(size, classes, flows int) func(i int, buf []byte) int {
 // TestRealPackets forwards both ways between two veth pairs and wants every count of
 // ours, of the recorders and of the kernel to be exactly the number sent.
 func TestRealPackets(t *testing.T) {
-	for _, queues := range []int{1, 2} {
-		name := map[int]string{1: "one queue", 2: "two queues"}[queues]
-		t.Run(name, func(t *testing.T) { testRealPackets(t, queues) })
+	for _, kind := range []string{"afpacket:%s", "afxdp:%s/native", "afxdp:%s/generic"} {
+		for _, queues := range []int{1, 2} {
+			name := map[int]string{1: "one queue", 2: "two queues"}[queues]
+			t.Run(fmt.Sprintf(kind, name), func(t *testing.T) { testRealPackets(t, kind, queues) })
+		}
 	}
 }
 
-func testRealPackets(t *testing.T, queues int) {
+// testRealPackets does so with two ports whose names kind makes of those of their
+// interfaces.
+func testRealPackets(t *testing.T, kind string, queues int) {
 	lab := netlab.New(t)
 	lab.Veth("gen0", "dut0", queues)
 	lab.Veth("dut1", "far0", queues)
@@ -44,7 +49,7 @@ func testRealPackets(t *testing.T, queues int) {
 	sendThere, sendBack := lab.Sender("gen0"), lab.Sender("far0")
 	registry := new(perf.Registry)
 	f, err := Open(Config{
-		Ports:     []string{"afpacket:dut0", "afpacket:dut1"},
+		Ports:     []string{fmt.Sprintf(kind, "dut0"), fmt.Sprintf(kind, "dut1")},
 		Queues:    queues,
 		Subtables: 5,
 		Flows:     500,
@@ -136,12 +141,18 @@ func testRealPackets(t *testing.T, queues int) {
 // TestFramesThatDoNotFit sends frames that are longer than a packet, and forwards
 // frames that are longer than the outgoing interface takes: all are counted.
 func TestFramesThatDoNotFit(t *testing.T) {
+	for _, kind := range []string{"afpacket:", "afxdp:"} {
+		t.Run(kind, func(t *testing.T) { testFramesThatDoNotFit(t, kind) })
+	}
+}
+
+func testFramesThatDoNotFit(t *testing.T, kind string) {
 	lab := netlab.New(t)
 	lab.Veth("gen0", "dut0", 1)
 	lab.Veth("dut1", "far0", 1)
-	lab.MTU("gen0", 4000)
-	lab.MTU("dut0", 4000)
-	f, err := Open(Config{Ports: []string{"afpacket:dut0", "afpacket:dut1"}})
+	lab.MTU("gen0", 3000) // more than an XDP program lets through would not be taken
+	lab.MTU("dut0", 3000)
+	f, err := Open(Config{Ports: []string{kind + "dut0", kind + "dut1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,13 +206,15 @@ func TestVLANTag(t *testing.T) {
 	}
 }
 
-func TestOpenAFPacketErrors(t *testing.T) {
+func TestOpenPortErrors(t *testing.T) {
 	lab := netlab.New(t)
 	lab.Veth("a0", "a1", 1)
 	lab.Down("a0")
 	for port, want := range map[string]string{
 		"afpacket:none": "there is no such interface",
 		"afpacket:a0":   "ip link set a0 up",
+		"afxdp:none":    "there is no such interface",
+		"afxdp:a0":      "ip link set a0 up",
 	} {
 		_, err := Run(t.Context(), Config{Ports: []string{"mem", port}, Duration: time.Hour})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -223,8 +236,10 @@ func TestNoPrivilege(t *testing.T) {
 	if err := unix.Capset(&header, &caps[0]); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(Config{Ports: []string{"afpacket:lo"}})
-	if want := "run as root or with CAP_NET_RAW"; err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v, want one line with %q", err, want)
+	for _, port := range []string{"afpacket:lo", "afxdp:lo"} {
+		_, err := Open(Config{Ports: []string{port}})
+		if want := "run as root or with CAP_NET_RAW"; err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("port %s: error %v, want one line with %q", port, err, want)
+		}
 	}
 }
