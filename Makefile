@@ -8,12 +8,14 @@ SHELL       := /bin/bash -o pipefail
 # What 'make run' runs: some seconds of forwarding between in-memory ports, with
 # a stall of 2 ms every half second to be found in the show at the end.
 RUN         ?= --duration 8s --inject compute=2ms@500ms
+# Flags for the experiments of 'make results', say --quick.
+BENCH       ?=
 # How long 'make fuzz' fuzzes each target, how often 'make bench' runs each benchmark.
 FUZZTIME    ?= 30s
 COUNT       ?= 5
 
 # Debian packages: peers that tests talk to, and what the race detector links with.
-PEERS       := openvswitch-common openvswitch-switch iproute2 tmux
+PEERS       := openvswitch-common openvswitch-switch iproute2 tmux prometheus chromium
 COMPILER    := gcc libc6-dev
 
 # -count=1: tests of real peers and of other packages' imports depend on more
@@ -84,6 +86,13 @@ bench: ## measure everything that has a budget and print one table
 .PHONY: confusion
 confusion: ## provoke every cause of slow iterations and print what was named (root, quiet machine)
 	PMDPERF_CONFUSION=1 $(TEST) -v -timeout 60m ./suspicious/cause/confusion
+
+.PHONY: results
+results: build ## run all experiments (an hour, quiet machine, root for all probes) and write docs/results.md
+	@mkdir -p docs/results
+	@for e in overhead reload profiles vhost self; do bin/pmdperf bench $$e $(BENCH) --format json >bin/$$e.json && mv bin/$$e.json docs/results/ || exit 1; done
+	@bin/pmdperf bench causes --format json >bin/causes.json && mv bin/causes.json docs/results/
+	@go run ./internal/results docs/results >bin/results.md && mv bin/results.md docs/results.md
 
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck

@@ -16,6 +16,7 @@ type outcome struct {
 	result dataplane.Result
 	inject []dataplane.Injection // Result.Injected counts them
 	snaps  []*perf.Snapshot
+	causes []causeCount
 }
 
 // runDocument is the JSON of an outcome: the document of the recorders, with more.
@@ -24,6 +25,7 @@ type runDocument struct {
 	Seconds  float64         `json:"elapsed_seconds"`
 	Ports    []portCounts    `json:"ports"`
 	Injected []injectedCount `json:"injected,omitempty"`
+	Causes   []causeCount    `json:"causes,omitempty"` // of suspicious iterations
 	Reloads  uint64          `json:"reloads"`
 }
 
@@ -66,6 +68,7 @@ func (o *outcome) document() *runDocument {
 		Seconds:  o.result.Elapsed.Seconds(),
 		Reloads:  o.result.Reloads,
 		Ports:    []portCounts{},
+		Causes:   o.causes,
 	}
 	for _, p := range o.result.Ports {
 		d.Ports = append(d.Ports, portCounts{p.Name, p.Rx, p.Tx, p.Drops, p.Out, p.Missed})
@@ -92,6 +95,7 @@ func (o *outcome) text(b *bytes.Buffer) error {
 	}
 	b.WriteByte('\n')
 	showSuspicious(b, o.snaps)
+	showCauses(b, d.Causes)
 	for _, in := range d.Injected {
 		fmt.Fprintf(b, "injected %s: %d times\n", in.Injection, in.Count)
 	}

@@ -33,7 +33,9 @@ of the loop and shows where the time went, in Open vSwitch's formats.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags.FlagUsagesWrapped 90 "))
 	root.AddCommand(newRunCmd(args), newVersionCmd(), newCompletionCmd())
-	root.AddCommand(newAppctlCmd(), newShowCmd(), newTopCmd())
+	root.AddCommand(newBenchCmd(args))
+	root.AddCommand(newAppctlCmd(), newShowCmd(), newTopCmd(), newObserveCmd(), newExporterCmd())
+	root.AddCommand(newInvestigateCmd(), newReportCmd())
 	root.SetHelpCommand(newHelpCmd())
 	return root
 }

@@ -25,6 +25,7 @@ type runFlags struct {
 	format    format
 	supervise superviseFlags
 	serve     serveFlags
+	listen    listenFlags
 }
 
 // format is how the verb run shows what it found.
@@ -56,12 +57,17 @@ pmd-perf-show of each PMD is printed, what it doesn't show (the slowest iteratio
 percentiles, the recorder's own work) and rx = tx + drops of each port.
 
 Suspicious iterations are kept with their neighborhood: --log-file and --flight-record
-write them down.
+write them down, with their causes: probes of the PMDs' threads see who or what kept
+one from its work, as far as the privileges allow (root sees most).
 
-With --rundir or --name it answers ovs-appctl and the other verbs of pmdperf meanwhile.
+With --rundir or --name it answers ovs-appctl and the other verbs of pmdperf meanwhile,
+and with --listen Prometheus.
 
-Ports are "mem", in memory with a packet generator behind it, or "afpacket:IF", the
-network interface IF of Linux, which takes root or CAP_NET_RAW.
+Ports are "mem", in memory with a packet generator behind it, or the network interface
+IF of Linux: "afpacket:IF" by packet sockets, which take root or CAP_NET_RAW, or
+"afxdp:IF" by AF_XDP sockets past the network stack, which take root. Its program runs
+in the driver where that can and else in the kernel's generic receive path;
+"afxdp:IF/native" and "afxdp:IF/generic" say where.
 
 Trouble is KIND=DURATION@EVERY, where KIND is compute (the loop's own code takes long),
 fault (page faults in the loop), block (a system call in the loop that waits), gc
@@ -69,11 +75,13 @@ fault (page faults in the loop), block (a system call in the loop that waits), g
 		Example: `  pmdperf run
   pmdperf run --duration 1m --cores 2-3 --port mem --port mem --queues 2
   pmdperf run --port afpacket:eth0 --port afpacket:eth1 --pmd-maxsleep 50us
+  pmdperf run --port afxdp:eth0 --port afxdp:eth1 --queues 4 --cores 2-5
   pmdperf run --profile scatter --flows 100000 --subtables 20 --rate 0
   pmdperf run --inject block=500us@100ms --inject reload=1ms@2s
   pmdperf run --inject compute=2ms@500ms --log-file slow.log --flight-record slow.jsonl
   pmdperf run --duration 1m --rundir /tmp/run --name demo &
   OVS_RUNDIR=/tmp/run ovs-appctl -t demo dpif-netdev/pmd-perf-show -it 5 -ms 5
+  pmdperf run --duration 1m --listen 127.0.0.1:9200 & curl 127.0.0.1:9200/metrics
   pmdperf run --duration 3s --format json | jq '.threads[].slowest_iteration'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -95,7 +103,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.SortFlags = false
 	addFlag(flags, &c.Duration, "duration", "duration", "10s", "how long to run, 0 for until interrupted", parseDuration)
 	addFlag(flags, &c.Cores, "cores", "list", "", "cores to run a PMD on, say 0,2-3 (default the last one)", parseCores)
-	addList(flags, &c.Ports, "port", "port", "mem", "port to forward from: mem or afpacket:IF; repeat it for several", anyText)
+	addList(flags, &c.Ports, "port", "port", "mem", "port to forward from: mem, afpacket:IF or afxdp:IF; repeat it for several", anyText)
 	addFlag(flags, &c.Queues, "queues", "count", "1", "receive queues of each port", parseCount)
 
 	addFlag(flags, &c.Rate, "rate", "pps", "1M", "packets a second that each port in memory gets, 0 for as many as the loop takes", parseRate)
@@ -117,6 +125,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	addFlag(flags, &f.serve.runDir, "rundir", "directory", "", "answer ovs-appctl, with the socket in this directory", anyText)
 	addFlag(flags, &f.serve.name, "name", "name", "", "name to answer ovs-appctl by (default "+defaultName+", where --rundir is given)", anyText)
 	addFlag(flags, &f.serve.group, "group", "group", "", "group whose members may use the socket too", anyText)
+
+	f.listen.add(flags, "", "metrics of the PMDs")
 
 	words := map[string][]string{
 		"profile": {string(dataplane.ProfileBurst), string(dataplane.ProfileScatter), string(dataplane.ProfileIdle)},
@@ -141,7 +151,7 @@ func completePort(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 		return ports, cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, i := range interfaces {
-		ports = append(ports, "afpacket:"+i.Name)
+		ports = append(ports, "afpacket:"+i.Name, "afxdp:"+i.Name)
 	}
 	return ports, cobra.ShellCompDirectiveNoFileComp
 }
@@ -174,6 +184,9 @@ func (f *runFlags) check(flags *pflag.FlagSet) (dataplane.Config, error) {
 	if err := f.serve.check(); err != nil {
 		return cfg, err
 	}
+	if err := f.listen.check(); err != nil {
+		return cfg, err
+	}
 	if err := f.supervise.check(); err != nil {
 		return cfg, err
 	}
@@ -202,8 +215,10 @@ func (f *runFlags) forward(cmd *cobra.Command, cfg dataplane.Config) (err error)
 
 	defer fixProcs(max(len(cfg.Cores), 1) + 1)()
 	cfg.Registry = new(perf.Registry)
-	cfg.Warn = func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "pmdperf: warning: %s\n", what) }
-	watch, err := f.supervise.supervise(cfg.Registry, cfg.Warn)
+	stderr := &lockedWriter{w: cmd.ErrOrStderr()}
+	cfg.Warn = func(what string) { fmt.Fprintf(stderr, "pmdperf: warning: %s\n", what) }
+	say := func(what string) { fmt.Fprintf(stderr, "pmdperf: %s\n", what) }
+	watch, err := f.supervise.supervise(cfg.Registry, say, cfg.Warn)
 	if err != nil {
 		return err
 	}
@@ -217,23 +232,34 @@ func (f *runFlags) forward(cmd *cobra.Command, cfg dataplane.Config) (err error)
 	}
 	defer func() { err = errors.Join(err, finish()) }()
 	// Nobody is answered before there are PMDs to show.
-	end := func() error { return nil }
-	defer func() { err = errors.Join(err, end()) }()
-	cfg.Opened = func() error {
-		e, err := f.serve.serve(cfg, watch.events, stop)
-		if err == nil {
-			end = e
+	var ends []func() error
+	defer func() {
+		for _, end := range slices.Backward(ends) {
+			err = errors.Join(err, end())
 		}
-		return err
+	}()
+	cfg.Opened = func() error {
+		end, err := f.serve.serve(cfg, watch, stop)
+		if err != nil {
+			return err
+		}
+		ends = append(ends, end)
+		end, err = f.listen.serveRegistry(cfg.Registry, watch, say, cfg.Warn)
+		if err != nil {
+			return err
+		}
+		ends = append(ends, end)
+		return nil
 	}
 	progress := newProgress(cmd.ErrOrStderr(), cfg.Duration)
+	progress.w = stderr
 	cfg.Progress = progress.show
 	result, err := dataplane.Run(ctx, cfg)
 	progress.end()
 	if err := errors.Join(err, finish()); err != nil {
 		return err
 	}
-	o := outcome{result: result, inject: cfg.Inject}
+	o := outcome{result: result, inject: cfg.Inject, causes: watch.counts.list()}
 	for _, r := range cfg.Registry.Recorders() {
 		s := new(perf.Snapshot)
 		if err := r.Snapshot(context.Background(), perf.Want{}, s); err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/pmdperf/pmdperf/export/appctl"
 	"github.com/pmdperf/pmdperf/export/appctl/pmd"
 	"github.com/pmdperf/pmdperf/internal/dataplane"
-	"github.com/pmdperf/pmdperf/suspicious"
 )
 
 // defaultName is the name of the control server where only its directory is given.
@@ -32,7 +31,7 @@ func (f *serveFlags) check() error {
 
 // serve answers ovs-appctl with the recorders of the forwarder that cfg describes,
 // until the function that it returns is called. The command exit calls stop.
-func (f *serveFlags) serve(cfg dataplane.Config, events *suspicious.Reports, stop context.CancelFunc) (end func() error, err error) {
+func (f *serveFlags) serve(cfg dataplane.Config, watch *supervision, stop context.CancelFunc) (end func() error, err error) {
 	if !f.wanted() {
 		return func() error { return nil }, nil
 	}
@@ -51,7 +50,7 @@ func (f *serveFlags) serve(cfg dataplane.Config, events *suspicious.Reports, sto
 		Version: moduleVersion(buildInfo()),
 		Group:   f.group,
 		Exit:    stop,
-	}, pmd.Commands(cfg.Registry, pmd.Options{MaxSleep: cfg.MaxSleep, Events: events})...)
+	}, pmd.Commands(cfg.Registry, pmd.Options{MaxSleep: cfg.MaxSleep, Events: watch.events, Reports: watch.Counts, Probes: watch.probes})...)
 	if err != nil {
 		return nil, err
 	}

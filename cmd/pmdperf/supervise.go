@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +15,9 @@ import (
 
 	"github.com/pmdperf/pmdperf/perf"
 	"github.com/pmdperf/pmdperf/suspicious"
+	"github.com/pmdperf/pmdperf/suspicious/cause"
+	"github.com/pmdperf/pmdperf/suspicious/explain"
+	"github.com/pmdperf/pmdperf/suspicious/gotrace"
 	"github.com/pmdperf/pmdperf/suspicious/ovslog"
 )
 
@@ -28,20 +33,38 @@ const shortestStuck = 10 * time.Millisecond
 type superviseFlags struct {
 	settings              suspicious.Settings
 	stuck                 time.Duration
+	probes                probing
 	logFile, flightRecord string
+	goTrace               bool
 }
+
+// probing says whether probes look for the causes of slow iterations.
+type probing string
+
+const (
+	probesAuto probing = "auto" // those that the privileges allow
+	probesOff  probing = "off"
+)
 
 // add adds the flags to the command.
 func (f *superviseFlags) add(flags *pflag.FlagSet) {
-	// A stall leaves queues full for many iterations, which are of the same event.
+	// A stall leaves queues full for many iterations, which are of the same event. The
+	// thresholds are twice and four times those of Open vSwitch: the Go runtime parks a
+	// thread for some 150 us many times a second.
 	f.settings = suspicious.Settings{On: true, Before: 5, After: 5, Extend: true}
 	l := &f.settings.Limits
-	addFlag(flags, &l.Iteration, "slow-iteration", "duration", "250us", "an iteration that takes longer is suspicious, 0 for none", parseDuration)
+	addFlag(flags, &l.Iteration, "slow-iteration", "duration", "500us", "an iteration that takes longer is suspicious, 0 for none", parseDuration)
 	addFlag(flags, &l.PollGap, "slow-poll", "duration", "1ms", "so is one that takes longer with its sleep, 0 for none", parseDuration)
-	addFlag(flags, &l.QueueFill, "full-queue", "packets", "128", "so is one that finds so many packets in a queue, 0 for none", parseThreshold)
+	addFlag(flags, &l.Gap, "slow-gap", "duration", "1ms", "so is one that comes after a longer time that belongs to none, as of a reload, 0 for none", parseDuration)
+	addFlag(flags, &l.QueueFill, "full-queue", "packets", "512", "so is one that finds so many packets in a queue, 0 for none", parseThreshold)
+	addFlag(flags, &l.Adaptive, "unusual", "times", "0", "so is one that takes so many times the 99.9th percentile of the last 10 s, 0 for none", parseThreshold)
+	addFlag(flags, &l.FullBatches, "full-batches", "count", "0", "so is one with so many full batches in a row of one rx queue, 0 for none", parseThreshold)
+	addFlag(flags, &l.Drops, "drops", "packets", "0", "so is one that drops so many packets, 0 for none", parseThreshold)
 	addFlag(flags, &f.stuck, "stuck", "duration", "1s", "warn of a PMD that completes no iteration for so long, 0 for never", parseDuration)
+	addFlag(flags, &f.probes, "probes", "probes", string(probesAuto), "what looks for the causes of slow iterations: auto (all that the privileges allow) or off", oneOf(probesAuto, probesOff))
 	addFlag(flags, &f.logFile, "log-file", "file", "", "append suspicious iterations to this file, in the format of Open vSwitch's log", anyText)
 	addFlag(flags, &f.flightRecord, "flight-record", "file", "", "append them to this file as lines of JSON, with all that is known", anyText)
+	flags.BoolVar(&f.goTrace, "go-trace", false, "write what the Go runtime did around some of them beside that file, for go tool trace, at most every 10 s")
 }
 
 // parseThreshold reads a whole number from 0 up.
@@ -58,6 +81,9 @@ func (f *superviseFlags) check() error {
 	if f.logFile != "" && f.logFile == f.flightRecord {
 		return usagef("--log-file and --flight-record name the same file: they need one each")
 	}
+	if f.goTrace && f.flightRecord == "" {
+		return usagef("--go-trace writes files beside the flight record and there is none: add --flight-record")
+	}
 	if f.stuck < 0 || f.stuck > 0 && f.stuck < shortestStuck {
 		return usagef("--stuck %v is not a time that a thread surely runs in: use %v or more, or 0 for never", f.stuck, shortestStuck)
 	}
@@ -68,19 +94,23 @@ func (f *superviseFlags) check() error {
 type supervision struct {
 	*suspicious.Supervisor
 	events *suspicious.Reports
+	causes *explain.Explainer
+	counts causeCounts
+	trace  *gotrace.Recorder // may be nil
 	files  []*suspicious.File
 	warn   func(string)
 	stop   func()
 }
 
-// supervise watches over the recorders of a registry until finish.
-func (f *superviseFlags) supervise(g *perf.Registry, warn func(string)) (*supervision, error) {
+// supervise watches over the recorders of a registry until finish. It says which probes
+// run, and warns of what is wrong.
+func (f *superviseFlags) supervise(g *perf.Registry, say, warn func(string)) (*supervision, error) {
 	s := &supervision{events: suspicious.NewReports(eventsKept), warn: warn}
-	sinks := []suspicious.Sink{s.events.Add}
+	sinks := []suspicious.Sink{s.events.Add, s.counts.add}
 	for _, out := range []struct {
 		flag, path string
 		sink       func(*suspicious.File) suspicious.Sink
-	}{{"--log-file", f.logFile, toOVSLog}, {"--flight-record", f.flightRecord, suspicious.ToFlightRecord}} {
+	}{{"--log-file", f.logFile, ovslog.To}, {"--flight-record", f.flightRecord, suspicious.ToFlightRecord}} {
 		if out.path == "" {
 			continue
 		}
@@ -92,9 +122,19 @@ func (f *superviseFlags) supervise(g *perf.Registry, warn func(string)) (*superv
 		sinks = append(sinks, out.sink(file))
 	}
 
+	if f.goTrace {
+		var err error
+		if s.trace, err = gotrace.Start(gotrace.Config{Path: f.flightRecord}); err != nil {
+			return nil, errors.Join(fmt.Errorf("--go-trace: %w", err), s.close())
+		}
+		sinks = append(sinks, s.trace.Add)
+	}
+
 	ctx, cancel := context.WithCancel(context.Background())
-	s.Supervisor = suspicious.NewSupervisor(suspicious.Options{Sources: f.sources(ctx, g), Sinks: sinks})
+	s.causes = explain.New(cause.Options{})
 	var all sync.WaitGroup
+	watched := func() { all.Go(func() { announce(s.causes.Status(), say) }) }
+	s.Supervisor = suspicious.NewSupervisor(suspicious.Options{Sources: f.sources(ctx, g, s.causes, watched), Sinks: sinks, Causes: s.causes.Causes})
 	all.Go(func() { s.Run(ctx) })
 	if f.stuck > 0 {
 		dog := &suspicious.Watchdog{
@@ -102,7 +142,10 @@ func (f *superviseFlags) supervise(g *perf.Registry, warn func(string)) (*superv
 			Loops: func() []suspicious.Pinger {
 				return each(g.Recorders(), func(r *perf.Recorder) suspicious.Pinger { return r })
 			},
-			Report: func(stall suspicious.Stall) { warn(stall.String()) },
+			Examine: s.causes.Examine,
+			Report: func(stall suspicious.Stall) {
+				warn(strings.Join(append([]string{stall.String()}, stall.Stack...), "\n    at "))
+			},
 		}
 		all.Go(func() { dog.Run(ctx) })
 	}
@@ -111,14 +154,23 @@ func (f *superviseFlags) supervise(g *perf.Registry, warn func(string)) (*superv
 }
 
 // sources returns the recorders as they come and go, and gives those that are new the
-// settings.
-func (f *superviseFlags) sources(ctx context.Context, g *perf.Registry) func() []suspicious.Source {
+// settings and probes. It calls watched once, when all have threads to probe.
+func (f *superviseFlags) sources(ctx context.Context, g *perf.Registry, causes *explain.Explainer, watched func()) func() []suspicious.Source {
 	set := make(map[*perf.Recorder]bool)
+	said := f.probes == probesOff
 	return func() []suspicious.Source {
 		recorders := g.Recorders()
 		for _, r := range recorders {
 			// One that doesn't answer is asked again.
 			set[r] = set[r] || r.SetSuspicion(ctx, f.settings) == nil
+			if f.probes != probesOff {
+				causes.Watch(r.Name(), r.ThreadID(), r.Core())
+			}
+		}
+		none := func(r *perf.Recorder) bool { return r.ThreadID() == 0 }
+		if !said && len(recorders) > 0 && !slices.ContainsFunc(recorders, none) {
+			said = true
+			watched()
 		}
 		return each(recorders, func(r *perf.Recorder) suspicious.Source { return r })
 	}
@@ -137,14 +189,35 @@ func each[T any](recorders []*perf.Recorder, as func(*perf.Recorder) T) []T {
 // warned about.
 func (s *supervision) finish() error {
 	s.stop()
+	err := s.causes.Close()
 	if n := s.HeldBack(); n > 0 {
 		s.warn(fmt.Sprintf("%d suspicious iterations were not reported: there were too many a minute", n))
 	}
-	return s.close()
+	return errors.Join(err, s.close())
+}
+
+// probes returns in lines of text which probes look for causes, and which don't and
+// why.
+func (s *supervision) probes() []string {
+	var lines []string
+	for _, st := range s.causes.Status() {
+		if st.Err != nil {
+			lines = append(lines, fmt.Sprintf("%s: none: %v", st.Name, st.Err))
+		}
+		for _, p := range st.Probes {
+			lines = append(lines, fmt.Sprintf("%s: %s", st.Name, p))
+		}
+	}
+	return lines
 }
 
 func (s *supervision) close() error {
 	var errs []error
+	if s.trace != nil {
+		if err := s.trace.Close(); err != nil {
+			s.warn(fmt.Sprintf("what the Go runtime did was not written: %v", err))
+		}
+	}
 	for _, f := range s.files {
 		if n, err := f.Lost(); n > 0 {
 			s.warn(fmt.Sprintf("%d suspicious iterations were not written: %v", n, err))
@@ -152,60 +225,6 @@ func (s *supervision) close() error {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// toOVSLog returns a sink that appends reports to f as Open vSwitch logs suspicious
-// iterations, each as one message.
-func toOVSLog(f *suspicious.File) suspicious.Sink {
-	seqs := make(map[string]uint64) // numbers of the messages, by thread
-	return func(r *suspicious.Report) {
-		f.Append(func(lost uint64) []byte {
-			var b []byte
-			now := time.Now()
-			for _, missing := range []struct {
-				n    uint64
-				text string
-			}{{r.HeldBack, "were held back by the rate limit"}, {lost, "could not be written"}} {
-				if missing.n > 0 {
-					seqs[r.Name]++
-					b = fmt.Appendf(b, "%s|%05d|pmd_perf(%s)|WARN|%d suspicious iterations before this one %s\n",
-						now.UTC().Format("2006-01-02T15:04:05.000Z"), seqs[r.Name], r.Name, missing.n, missing.text)
-				}
-			}
-			// The numbers of messages that can't be written are missing in the log.
-			seqs[r.Name]++
-			return ovsEvent(r, now, seqs[r.Name]).Append(b, ovslog.OneMessage)
-		})
-	}
-}
-
-// ovsEvent returns a report as an event of Open vSwitch's log.
-func ovsEvent(r *suspicious.Report, now time.Time, seq uint64) *ovslog.Event {
-	culprit := r.Culprit()
-	e := &ovslog.Event{
-		Origin: ovslog.Origin{Thread: r.Name, Time: now, Seq: seq}, Core: r.Core,
-		Iteration: r.Iteration, Duration: uint64(r.Duration(culprit.Cycles).Microseconds()), Began: r.At(culprit.Start()),
-		Culprit: -1, HasHeader: true,
-	}
-	for reason := range r.Reasons.All() {
-		e.Reasons = append(e.Reasons, reason.Text())
-	}
-	average := func(total, n uint64) uint64 { return total / max(n, 1) }
-	for i := len(r.Records) - 1; i >= 0; i-- {
-		rec, n := &r.Records[i], r.First+uint64(i)
-		if n == r.Iteration {
-			e.Culprit = len(e.Table)
-		}
-		row := ovslog.Row{
-			Iteration: n, Cycles: rec.Cycles, Packets: uint64(rec.Rx), PacketsPerBatch: average(uint64(rec.Rx), uint64(rec.Batches)),
-			QueueFill: uint64(rec.Fill), Upcalls: uint64(rec.Upcalls), CyclesPerUpcall: average(rec.UpcallCycles, uint64(rec.Upcalls)),
-		}
-		if rec.Rx > 0 {
-			row.CyclesPerPacket = rec.Cycles / uint64(rec.Rx)
-		}
-		e.Table = append(e.Table, row)
-	}
-	return e
 }
 
 // showSuspicious writes how many iterations were suspicious.

@@ -385,14 +385,22 @@ func (a *attribution) offByCounters() {
 		return
 	}
 	var call string
+	found := make(map[string]int64)
 	for _, m := range a.ev.Samples {
 		if name := sampledStop(m.State); name != "" {
 			a.add(stopped(name, Sampled, "found in that state"), left)
 			return
 		}
 		if m.Call != "" {
-			call = m.Call
+			if found[m.Call]++; found[m.Call] >= found[call] {
+				call = m.Call
+			}
 		}
+	}
+	// A call that it was found in for a moment need not be the one that took long.
+	how := Sampled
+	if 2*found[call]*int64(readEvery) < left {
+		how = Inferred
 	}
 	if call == "" && t.Wait < 0 {
 		a.add(Cause{Kind: Unknown, Evidence: "it was off its core; nothing tells why"}, left)
@@ -405,7 +413,7 @@ func (a *attribution) offByCounters() {
 		from = max(from, longest.From)
 	}
 	from = min(from, a.it.End-left)
-	a.sleeping(call, Sampled, from, from+left)
+	a.sleeping(call, how, from, from+left)
 }
 
 // onCore books the time in which the thread ran, as far as is known.
