@@ -143,7 +143,7 @@ func TestReportStalls(t *testing.T) {
 			t.Errorf("stall %d has culprit %d of %d rows", i, d.Culprit, len(d.Rows))
 		}
 	}
-	wantMatches(t, p.html, `<li id="finding-1" `, `<tr id="stall-0">`, `<tr class="culprit">`)
+	wantMatches(t, p.html, `<li id="finding-1" `, `<tr id="stall-\d+">`, `<tr class="culprit">`)
 }
 
 // TestReportOVS makes the page of a real Open vSwitch.

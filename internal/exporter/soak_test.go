@@ -40,7 +40,10 @@ import (
 //   - what Prometheus makes of the counters, as increase() does, to be no more than was
 //     really counted: a spurious reset would count everything once more.
 func TestSoak(t *testing.T) {
-	length := 10 * time.Second
+	length, interval := 10*time.Second, 250*time.Millisecond
+	if need.Race {
+		interval = time.Second // which is also how long a scrape may take
+	}
 	if need.Long() {
 		length = 5 * time.Minute
 	}
@@ -60,7 +63,7 @@ func TestSoak(t *testing.T) {
 	defer server.Close()
 	p := promlab.Start(t, promlab.Options{
 		Jobs:             map[string][]string{"soak": {strings.TrimPrefix(server.URL, "http://")}},
-		Interval:         250 * time.Millisecond,
+		Interval:         interval,
 		NativeHistograms: true,
 	})
 
