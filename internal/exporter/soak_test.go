@@ -42,7 +42,7 @@ import (
 func TestSoak(t *testing.T) {
 	length, interval := 10*time.Second, 250*time.Millisecond
 	if need.Race {
-		interval = time.Second // which is also how long a scrape may take
+		length, interval = 25*time.Second, 500*time.Millisecond // which is also how long a scrape may take
 	}
 	if need.Long() {
 		length = 5 * time.Minute
