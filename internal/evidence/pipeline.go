@@ -16,9 +16,9 @@ const (
 	batchRows   = 12288 // rows of their tables
 )
 
-// readAhead returns a reader of r that reads it in a goroutine of its own. It must be
-// read to its end.
-func readAhead(r io.Reader) io.Reader {
+// readAhead returns a reader of what s lets pass, which it reads in a goroutine of its own.
+// It must be read to its end.
+func readAhead(s *shows) io.Reader {
 	a := &aheadReader{full: make(chan aheadBuffer, ahead), free: make(chan []byte, ahead)}
 	for range ahead {
 		a.free <- nil // made when it is needed
@@ -29,8 +29,8 @@ func readAhead(r io.Reader) io.Reader {
 			if buf == nil {
 				buf = make([]byte, chunk)
 			}
-			n, err := r.Read(buf)
-			a.full <- aheadBuffer{buf, n, err}
+			text, used, err := s.next(buf)
+			a.full <- aheadBuffer{text, used, err}
 			if err != nil {
 				return
 			}
@@ -43,17 +43,16 @@ type aheadReader struct {
 	full chan aheadBuffer
 	free chan []byte
 	now  aheadBuffer
-	rest []byte
 }
 
 type aheadBuffer struct {
-	buf []byte
-	n   int
-	err error
+	text []byte // not read yet
+	buf  []byte // to be used again
+	err  error  // after the text
 }
 
 func (a *aheadReader) Read(p []byte) (int, error) {
-	for len(a.rest) == 0 {
+	for len(a.now.text) == 0 {
 		if a.now.err != nil {
 			return 0, a.now.err
 		}
@@ -61,10 +60,9 @@ func (a *aheadReader) Read(p []byte) (int, error) {
 			a.free <- a.now.buf
 		}
 		a.now = <-a.full
-		a.rest = a.now.buf[:a.now.n]
 	}
-	n := copy(p, a.rest)
-	a.rest = a.rest[n:]
+	n := copy(p, a.now.text)
+	a.now.text = a.now.text[n:]
 	return n, nil
 }
 

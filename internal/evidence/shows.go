@@ -25,10 +25,8 @@ type section struct {
 type shows struct {
 	r        io.Reader
 	buf      []byte // read, and not passed on yet
-	spare    []byte
 	out      []byte // to be passed on
-	err      error
-	number   int // lines before buf
+	number   int    // lines before buf
 	sections []section
 	open     bool // the last section goes on
 	shown    int  // bytes of the sections
@@ -37,36 +35,26 @@ type shows struct {
 
 func newShows(r io.Reader) *shows { return &shows{r: r} }
 
-func (s *shows) Read(p []byte) (int, error) {
-	for len(s.out) == 0 {
-		if s.err != nil {
-			return 0, s.err
-		}
-		s.fill()
-	}
-	n := copy(p, s.out)
-	s.out = s.out[n:]
-	return n, nil
-}
-
-// fill reads some more and passes on whole lines; of a line without end, what there is.
-func (s *shows) fill() {
-	if s.spare == nil {
-		s.buf, s.spare = make([]byte, 0, chunk), make([]byte, 0, chunk)
+// next reads some more into room, with what was left over before, and returns whole lines
+// that are passed on; of a line without end, what there is. They may be in the room that
+// next got the time before, which it returns to be used again after them.
+func (s *shows) next(room []byte) (out, used []byte, err error) {
+	if s.buf == nil {
+		s.buf = make([]byte, 0, chunk)
 	}
 	n, err := s.r.Read(s.buf[len(s.buf):cap(s.buf)])
-	s.buf = s.buf[:len(s.buf)+n]
-	s.err = err
-	whole := bytes.LastIndexByte(s.buf, '\n') + 1
-	if err != nil || whole == 0 && len(s.buf) == cap(s.buf) {
-		whole = len(s.buf)
+	used = s.buf[:len(s.buf)+n]
+	whole := bytes.LastIndexByte(used, '\n') + 1
+	if err != nil || whole == 0 && len(used) == cap(used) {
+		whole = len(used)
 	}
 	// What is passed on stays where it is while the rest, and more, goes elsewhere.
-	rest := append(s.spare[:0], s.buf[whole:]...)
+	s.buf = append(room[:0], used[whole:]...)
+	s.out = nil
 	if whole > 0 {
-		s.pass(s.buf[:whole])
+		s.pass(used[:whole])
 	}
-	s.spare, s.buf = s.buf[:0], rest
+	return s.out, used, err
 }
 
 // pass passes lines on, or keeps them.

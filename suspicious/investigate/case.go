@@ -263,12 +263,16 @@ func (c *Case) addEvent(source int, ev *ovslog.Event) {
 	c.span.see(ev.Time)
 	c.span.see(ev.TableTime)
 	t.epochs = max(t.epochs, ev.Epoch+1)
-	s := &sighting{source: int32(source), line: ev.TableLine, time: ev.TableTime, epoch: ev.Epoch}
-	if s.time.IsZero() {
-		s.time = ev.Time
+	var own struct { // allocated as one
+		table, header sighting
+		head          head
+	}
+	own.table = sighting{source: int32(source), line: ev.TableLine, time: ev.TableTime, epoch: ev.Epoch}
+	if own.table.time.IsZero() {
+		own.table.time = ev.Time
 	}
 	if len(ev.Table) > 0 {
-		t.table(s, ev.Table, ev.Culprit)
+		t.table(&own.table, ev.Table, ev.Culprit)
 		if ev.HasHeader {
 			t.tables++
 		} else {
@@ -278,11 +282,12 @@ func (c *Case) addEvent(source int, ev *ovslog.Event) {
 	if !ev.HasHeader {
 		return
 	}
-	s = &sighting{source: int32(source), line: ev.Line, time: ev.Time, epoch: ev.Epoch}
+	own.header = sighting{source: int32(source), line: ev.Line, time: ev.Time, epoch: ev.Epoch}
 	if !ev.Began.IsZero() {
-		s.time = ev.Began.Add(time.Duration(ev.Duration) * time.Microsecond)
+		own.header.time = ev.Began.Add(time.Duration(ev.Duration) * time.Microsecond)
 	}
-	h := t.header(s, ev.Iteration, float64(ev.Duration), ev.Reasons)
+	own.head = head{us: float64(ev.Duration), reasons: ev.Reasons}
+	h := t.header(&own.header, ev.Iteration, &own.head)
 	if ev.Causes != "" {
 		h.said = clip(ev.Causes)
 	}

@@ -63,7 +63,7 @@ func (c *Case) AddFlight(source, line int, f *suspicious.FlightRecord) {
 	for _, r := range f.Reasons {
 		reasons = append(reasons, strings.Clone(r.Reason))
 	}
-	s := t.header(at, f.Iteration, f.Micros, reasons)
+	s := t.header(at, f.Iteration, &head{us: f.Micros, reasons: reasons})
 	if s.more == nil {
 		s.more = more
 	}

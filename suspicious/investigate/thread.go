@@ -142,10 +142,13 @@ func (t *thread) slot(at *sighting, iteration uint64) *slot {
 		if s.row.Iteration == iteration && s.at.epoch == at.epoch {
 			return s
 		}
-		t.commit(s)
-		*s = slot{}
+		if !t.pass(s) {
+			t.commit(s)
+		}
+		s.head, s.hood, s.newest, s.has, s.culprit = nil, nil, 0, 0, false
 	}
-	s.row.Iteration, s.at = iteration, at
+	s.row = ovslog.Row{Iteration: iteration}
+	s.at = at
 	return s
 }
 
@@ -177,14 +180,15 @@ func (t *thread) table(at *sighting, rows []ovslog.Row, culprit int) {
 	}
 }
 
-// header adds that an iteration was reported.
-func (t *thread) header(at *sighting, iteration uint64, us float64, reasons []string) *head {
+// header adds that an iteration was reported. It returns what the first report said, if
+// there was one.
+func (t *thread) header(at *sighting, iteration uint64, h *head) *head {
 	s := t.slot(at, iteration)
 	if s.head != nil {
 		return s.head
 	}
 	s.has |= hasHeader
-	s.at, s.head = at, &head{us: us, reasons: reasons}
+	s.at, s.head = at, h
 	a := anchor{at.epoch, iteration, at.time}
 	if t.first.time.IsZero() || a.before(t.first) {
 		t.first = a
@@ -225,6 +229,19 @@ func add(h **histogram.Fine, v uint64) {
 		*h = new(histogram.Fine)
 	}
 	(*h).Add(v)
+}
+
+// pass is commit for nearly all rows of a long log, which only count: they are shorter
+// than what is kept and not among those sampled. It reports whether this is one.
+func (t *thread) pass(s *slot) bool {
+	if s.has != hasRow || s.row.Cycles >= never || s.row.QueueFill > 0 || t.rows+1 < manyRows || s.row.Iteration%sampled == 0 {
+		return false
+	}
+	if len(t.c.heap) < MaxStalls || float64(s.row.Cycles) >= t.c.heap[0].key {
+		return false
+	}
+	t.rows++
+	return true
 }
 
 // commit books an iteration about which nothing more will be said.
@@ -401,8 +418,27 @@ func (h stallHeap) Less(i, k int) bool {
 	return h[i].less(h[k].kept)
 }
 func (h stallHeap) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
-func (h *stallHeap) Push(x any)   { *h = append(*h, x.(heapItem)) }
-func (h *stallHeap) Pop() any     { return nil } // nobody does
+
+// sink brings the first to its place: [heap.Fix] of it without calls through an interface.
+func (h stallHeap) sink() {
+	for i := 0; ; {
+		least := 2*i + 1
+		if least >= len(h) {
+			return
+		}
+		if other := least + 1; other < len(h) && h.Less(other, least) {
+			least = other
+		}
+		if !h.Less(least, i) {
+			return
+		}
+		h.Swap(i, least)
+		i = least
+	}
+}
+
+func (h *stallHeap) Push(x any) { *h = append(*h, x.(heapItem)) }
+func (h *stallHeap) Pop() any   { return nil } // nobody does
 
 // keep keeps an iteration if it is among the longest.
 func (c *Case) keep(t *thread, s *slot, cl class) {
@@ -415,16 +451,16 @@ func (c *Case) keep(t *thread, s *slot, cl class) {
 		t.rest(s, cl)
 		return
 	}
-	k := &kept{slot: *s, thread: t, class: cl, key: key}
-	c.hold(k.hood)
+	c.hold(s.hood)
 	if full {
-		least := c.heap[0]
-		least.thread.rest(&least.slot, least.class)
-		c.release(least.hood)
-		c.heap[0] = heapItem{key, k}
-		heap.Fix(&c.heap, 0)
+		k := c.heap[0].kept
+		k.thread.rest(&k.slot, k.class)
+		c.release(k.hood)
+		*k = kept{slot: *s, thread: t, class: cl, key: key} // in the place of the least
+		c.heap[0].key = key
+		c.heap.sink()
 	} else {
-		heap.Push(&c.heap, heapItem{key, k})
+		heap.Push(&c.heap, heapItem{key, &kept{slot: *s, thread: t, class: cl, key: key}})
 	}
 	if len(c.heap) >= MaxStalls {
 		c.bar = max(c.bar, c.heap[0].key)

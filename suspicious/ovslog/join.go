@@ -70,14 +70,18 @@ const (
 func (t *table) last() uint64 { return t.rows[len(t.rows)-1].Iteration }
 
 func (r *Reader) thread(name []byte) *thread {
+	if r.same != nil && r.same.name == string(name) {
+		return r.same
+	}
 	if t, ok := r.threads[string(name)]; ok {
+		r.same = t
 		return t
 	}
 	if len(r.threads) >= maxThreads {
 		r.flush()
 		clear(r.threads)
 		r.all = nil
-		r.current, r.above = nil, nil
+		r.current, r.above, r.same = nil, nil, nil
 	}
 	t := &thread{name: string(name)}
 	t.core = Core(t.name)

@@ -37,20 +37,30 @@ func parseRow(b []byte, row *Row) (ok bool) {
 	if row.Cycles, ok = parseColumn((*[13]byte)(b[23:])); !ok {
 		return false
 	}
-	// Without packets all the rest is zero nearly always.
-	if string(b[36:]) == "0            0            0            0            0            0          " {
-		row.Packets, row.CyclesPerPacket, row.PacketsPerBatch, row.QueueFill, row.Upcalls, row.CyclesPerUpcall = 0, 0, 0, 0, 0, 0
-		return true
-	}
-	for i, to := range [...]*uint64{&row.Packets, &row.CyclesPerPacket, &row.PacketsPerBatch, &row.QueueFill, &row.Upcalls} {
-		if *to, ok = parseColumn((*[13]byte)(b[36+13*i:])); !ok {
+	// Without packets all the rest is zero nearly always, and else the last columns.
+	const zero = "0            "
+	if string(b[75:]) == zero+zero+"0          " {
+		row.QueueFill, row.Upcalls, row.CyclesPerUpcall = 0, 0, 0
+		if string(b[36:75]) == zero+zero+zero {
+			row.Packets, row.CyclesPerPacket, row.PacketsPerBatch = 0, 0, 0
+			return true
+		}
+	} else {
+		last := [13]byte{11: ' ', 12: ' '}
+		copy(last[:], b[101:])
+		var ok1, ok2, ok3 bool
+		row.QueueFill, ok1 = parseColumn((*[13]byte)(b[75:]))
+		row.Upcalls, ok2 = parseColumn((*[13]byte)(b[88:]))
+		row.CyclesPerUpcall, ok3 = parseColumn(&last)
+		if !ok1 || !ok2 || !ok3 {
 			return false
 		}
 	}
-	last := [13]byte{11: ' ', 12: ' '}
-	copy(last[:], b[101:])
-	row.CyclesPerUpcall, ok = parseColumn(&last)
-	return ok
+	var ok1, ok2, ok3 bool
+	row.Packets, ok1 = parseColumn((*[13]byte)(b[36:]))
+	row.CyclesPerPacket, ok2 = parseColumn((*[13]byte)(b[49:]))
+	row.PacketsPerBatch, ok3 = parseColumn((*[13]byte)(b[62:]))
+	return ok1 && ok2 && ok3
 }
 
 // Eight characters at once, the first in the lowest byte.
@@ -79,10 +89,6 @@ func eightDigits(x uint64, n int) uint64 {
 // blankFrom reports whether the characters from the nth on are blanks.
 func blankFrom(x uint64, n int) bool { return (x^blanks8)>>uint(8*n) == 0 }
 
-func powersOfTen() [9]uint64 {
-	return [...]uint64{1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000}
-}
-
 // parseColumn reads a number with one blank or more after it.
 func parseColumn(b *[13]byte) (v uint64, ok bool) {
 	head, tail := binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[5:])
@@ -95,7 +101,8 @@ func parseColumn(b *[13]byte) (v uint64, ok bool) {
 		return eightDigits(head, n), n > 0 && blankFrom(head, n) && blankFrom(tail, max(0, n-5))
 	}
 	m := leadingDigits(tail >> 24) // zeros come in behind, which are no digits
-	return eightDigits(head, 8)*powersOfTen()[m] + eightDigits(tail>>24, m), m < 5 && blankFrom(tail, 3+m)
+	last := binary.LittleEndian.Uint64(b[m:])
+	return eightDigits(head, m)*1e8 + eightDigits(last, 8), m < 5 && blankFrom(tail, 3+m)
 }
 
 // parseWide is parseColumn for numbers of up to 19 digits.
@@ -106,12 +113,13 @@ func parseWide(b *[20]byte) (v uint64, ok bool) {
 		return eightDigits(head, n), n > 0 && blankFrom(head, n) && middle == blanks8 && tail == blanks8
 	}
 	m := leadingDigits(middle)
-	v = eightDigits(head, 8)*powersOfTen()[m] + eightDigits(middle, m)
 	if m < 8 {
-		return v, blankFrom(middle, m) && blankFrom(tail, max(0, m-4))
+		last := binary.LittleEndian.Uint64(b[m:])
+		return eightDigits(head, m)*1e8 + eightDigits(last, 8), blankFrom(middle, m) && blankFrom(tail, max(0, m-4))
 	}
 	k := leadingDigits(tail >> 32)
-	return v*powersOfTen()[k] + eightDigits(tail>>32, k), k < 4 && blankFrom(tail, 4+k)
+	v = eightDigits(head, k)*1e8 + eightDigits(binary.LittleEndian.Uint64(b[k:]), 8)
+	return v*1e8 + eightDigits(binary.LittleEndian.Uint64(b[k+8:]), 8), k < 4 && blankFrom(tail, 4+k)
 }
 
 // A vlog is a line of Open vSwitch's log, in its parts.

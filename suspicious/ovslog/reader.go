@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"time"
 )
 
 const (
@@ -55,6 +56,10 @@ type Reader struct {
 	free    []*table
 	order   order // of messages
 	known   map[string][]string
+	same    *thread // of the last message
+
+	day      []byte // the beginning of the last stamp
+	midnight time.Time
 
 	quoted    bool     // the text is quoted-printable
 	prefix    []byte   // what stood before the last message on its line
@@ -276,7 +281,7 @@ func (r *Reader) plain(v *vlog) bool {
 func (r *Reader) say(v *vlog, h *header, isHeader, isTable bool) {
 	t := r.thread(v.thread)
 	o := Origin{Thread: t.name, Seq: v.seq, Line: r.in.number}
-	o.Time, _, _ = parseStamp(v.stamp)
+	o.Time = r.time(v.stamp)
 	switch {
 	case isHeader:
 		r.header(t, o, h)
@@ -292,6 +297,27 @@ func (r *Reader) say(v *vlog, h *header, isHeader, isTable bool) {
 			r.stats.Foreign++
 		}
 	}
+}
+
+// time reads a message's stamp; nearly all are of the same day as the one before.
+func (r *Reader) time(stamp []byte) time.Time {
+	const day = len("2006-01-02T")
+	if len(stamp) == len(stampLayout) && stamp[19] == '.' && stamp[23] == 'Z' {
+		hour, minute, second, ok := parseClock(stamp[day:19])
+		if ms := digits(stamp[20:23]); ok && ms >= 0 {
+			clock := time.Duration(hour*3600+minute*60+second)*time.Second + time.Duration(ms)*time.Millisecond
+			if string(stamp[:day]) == string(r.day) {
+				return r.midnight.Add(clock)
+			}
+			t, _, ok := parseStamp(stamp)
+			if ok {
+				r.day, r.midnight = append(r.day[:0], stamp[:day]...), t.Add(-clock)
+			}
+			return t
+		}
+	}
+	t, _, _ := parseStamp(stamp)
+	return t
 }
 
 // reasons splits and remembers the text of a header's reasons.
