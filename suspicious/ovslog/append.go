@@ -133,7 +133,7 @@ func appendWord(b []byte, s string) []byte {
 	start := len(b)
 	b = append(b, s...)
 	for i, c := range b[start:] {
-		if c < ' ' || bytes.IndexByte([]byte("()|"), c) >= 0 {
+		if c < ' ' || bytes.IndexByte([]byte(`()|\#<>`), c) >= 0 {
 			b[start+i] = ' '
 		}
 	}

@@ -343,8 +343,9 @@ func parseHeader(msg []byte) (h header, ok bool) {
 		return h, false
 	}
 	h.reason = rest[:end]
-	if bytes.ContainsAny(h.reason, `\#|<>`) {
-		return h, false // something of the way it was pasted is in it
+	const pasted = `\#|<>` // what may be of the way it was pasted
+	if bytes.ContainsAny(h.reason, pasted) {
+		return h, false
 	}
 	rest = rest[end:]
 	if rest, ok = bytes.CutPrefix(rest, []byte("): ")); !ok {
@@ -372,7 +373,7 @@ func parseHeader(msg []byte) (h header, ok bool) {
 			rest = after[n:]
 			if named, ok := bytes.CutPrefix(rest, []byte(causes)); ok {
 				h.causes = bytes.TrimRight(named, " ")
-				return h, true
+				return h, !bytes.ContainsAny(named, pasted)
 			}
 		}
 	}
