@@ -77,9 +77,10 @@ var layers = []layer{
 	{path: "internal/mangle"},
 	{path: "internal/need"},
 	{path: "internal/netlab", imports: "internal/need", modules: xsys + " " + netlink},
-	{path: "internal/ovslab", imports: "internal/need"},
+	{path: "internal/daemon"},
+	{path: "internal/ovslab", imports: "internal/daemon internal/need"},
 	{path: "internal/exporter", imports: "histogram history suspicious perf perf/tsc export/ovs export/appctl export/prom", modules: xsys}, // asks targets; export/prom makes metrics of it
-	{path: "internal/promlab", imports: "internal/need"},
+	{path: "internal/promlab", imports: "internal/daemon internal/need"},
 	{path: "internal/budgets", modules: xperf},
 	{path: "internal/results", imports: "internal/experiment"},
 	{path: "internal/layers"},

@@ -10,14 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/pmdperf/pmdperf/internal/daemon"
 	"github.com/pmdperf/pmdperf/internal/need"
 )
 
@@ -142,39 +141,13 @@ func (l *Lab) run(t testing.TB, path string, args ...string) string {
 	return string(out)
 }
 
-// start starts a program that runs until Stop. It dies with the test process,
-// should that be killed.
+// start starts a program that runs until Stop.
 func (l *Lab) start(t testing.TB, path string, args ...string) {
 	t.Helper()
 	cmd := l.command(path, args...)
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started := make(chan error)
-	done := make(chan struct{})
-	go func() {
-		// The signal comes when the thread that started the program ends, which
-		// must not be before the process does.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(done)
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
-	l.stops = append(l.stops, func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-done:
-		case <-time.After(patience):
-			cmd.Process.Kill()
-			<-done
-		}
-	})
+	d := daemon.Start(t, cmd)
+	l.stops = append(l.stops, func() { d.Stop(patience) })
 }
 
 // await runs a command until it succeeds.

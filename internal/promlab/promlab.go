@@ -16,13 +16,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/pmdperf/pmdperf/internal/daemon"
 	"github.com/pmdperf/pmdperf/internal/need"
 )
 
@@ -129,32 +128,8 @@ func start(t testing.TB, binary, config, data string, o Options) *Prometheus {
 	defer log.Close()
 	cmd := exec.Command(binary, args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started, done := make(chan error), make(chan struct{})
-	go func() {
-		// The signal of Pdeathsig comes when the thread that started the program ends,
-		// which must not be before the program does.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(done)
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-done:
-		case <-time.After(patience):
-			cmd.Process.Kill()
-			<-done
-		}
-	})
+	server := daemon.Start(t, cmd)
+	t.Cleanup(func() { server.Stop(patience) })
 
 	p := &Prometheus{URL: "http://" + address}
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -163,7 +138,7 @@ func start(t testing.TB, binary, config, data string, o Options) *Prometheus {
 			return p
 		}
 		select {
-		case <-done:
+		case <-server.Done:
 			text, _ := os.ReadFile(log.Name())
 			if strings.Contains(string(text), "address already in use") {
 				return nil
