@@ -333,7 +333,6 @@ func AsyncPreemptOff() bool {
 // run is the life of a PMD's goroutine.
 func (p *pmd) run(ready chan<- error, begin <-chan bool) {
 	ready <- p.prepare()
-	defer p.schedule.trouble.close()
 	defer p.rec.Close()
 	if !<-begin {
 		return
@@ -611,9 +610,9 @@ func (f *Forwarder) close() {
 	for _, p := range f.ports {
 		_ = p.Close()
 	}
-	if f.begun.IsZero() { // otherwise the PMDs did
-		for _, p := range f.pmds {
-			p.schedule.trouble.close()
+	for _, p := range f.pmds {
+		p.schedule.trouble.close()
+		if f.begun.IsZero() { // otherwise the PMD closed it, and it stays
 			p.rec.Close()
 			f.cfg.Registry.Remove(p.rec)
 		}

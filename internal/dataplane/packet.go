@@ -94,12 +94,6 @@ func (b *Batch) Release() {
 	b.n = 0
 }
 
-// DropLast gives the packet added last back to the pool.
-func (b *Batch) DropLast() {
-	b.n--
-	b.pool.put(b.idx[b.n : b.n+1])
-}
-
 // Defer moves packet i behind all others, which keep their order: a port that
 // cannot send it goes on with the rest.
 func (b *Batch) Defer(i int) {
