@@ -29,15 +29,6 @@ const (
 	maxSeriesPoints = 1 << 20
 )
 
-// LookedCounters is what AddCounters recognises, for people.
-func LookedCounters() []string {
-	return []string{
-		"CSV with a time in the first column and a counter in each other, their names in the first line",
-		"output of 'ethtool -S', 'ovs-vsctl get interface NAME statistics' or 'ip -s -s link', each after a line with a time",
-		"the answer of Prometheus to a range query (JSON)",
-	}
-}
-
 // AddCounters reads a file of counters with times. An error means that the context is
 // done; what could not be read is in Failed.
 func (c *Collector) AddCounters(ctx context.Context, name string) error {

@@ -176,11 +176,10 @@ func (c *OverheadConfig) cell(ctx context.Context, r *Report, flows, subtables i
 		cell.plain[l.name] = new(series)
 	}
 	if c.inMemory() {
-		alone, err := dataplane.Generate(cfg, 20*time.Millisecond)
-		if err != nil {
+		var err error
+		if cell.generator, err = generator(cfg); err != nil {
 			return nil, err
 		}
-		cell.generator = alone / 1e6
 	}
 	w, err := openRig(cfg, r)
 	if err != nil {

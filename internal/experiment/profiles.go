@@ -117,11 +117,11 @@ func (r *Report) noteUnclean() {
 
 func (c *ProfilesConfig) profile(ctx context.Context, r *Report, p dataplane.Profile, tunnel bool) error {
 	cfg := c.forwarder(p, tunnel)
-	alone, err := dataplane.Generate(cfg, 20*time.Millisecond)
+	alone, err := generator(cfg)
 	if err != nil {
 		return err
 	}
-	r.generator = append(r.generator, alone/1e6)
+	r.generator = append(r.generator, alone)
 	w, err := openRig(cfg, r)
 	if err != nil {
 		return err

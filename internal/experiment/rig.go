@@ -24,6 +24,12 @@ type rig struct {
 	silence time.Duration
 }
 
+// generator returns how many Mpps the generator of a forwarder makes alone.
+func generator(cfg dataplane.Config) (mpps float64, err error) {
+	pps, err := dataplane.Generate(cfg, 20*time.Millisecond)
+	return pps / 1e6, err
+}
+
 // openRig opens and starts the forwarder. What makes its measurements worse is noted
 // in r.
 func openRig(cfg dataplane.Config, r *Report) (*rig, error) {

@@ -93,11 +93,11 @@ func Vhost(ctx context.Context, c VhostConfig) (r *Report, err error) {
 // forward measures one way of forwarding and adds its rows.
 func (c *VhostConfig) forward(ctx context.Context, r *Report, cores []int, oneWay bool, forward string) error {
 	cfg := c.forwarder(cores, oneWay, forward)
-	alone, err := dataplane.Generate(cfg, 20*time.Millisecond)
+	alone, err := generator(cfg)
 	if err != nil {
 		return err
 	}
-	r.generator = append(r.generator, alone/1e6)
+	r.generator = append(r.generator, alone)
 	w, err := openRig(cfg, r)
 	if err != nil {
 		return err
