@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,7 +77,7 @@ func (f *benchFlags) run(cmd *cobra.Command, args []string, check func() error, 
 		return asUsage(err)
 	}
 	execUninterrupted(args)
-	ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, restore := untilInterrupted(cmd)
 	defer restore()
 	context.AfterFunc(ctx, restore) // a second signal kills
 	defer fixProcs(max(len(f.common.Cores), 1) + 2)()

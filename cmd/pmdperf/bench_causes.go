@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -114,7 +113,7 @@ func (f *causesFlags) check() error {
 
 // serve is what the process with the loop does.
 func (f *causesFlags) serve(cmd *cobra.Command) error {
-	ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, restore := untilInterrupted(cmd)
 	defer restore()
 	return confusion.Serve(ctx, cmd.OutOrStdout(), f.options)
 }
@@ -125,7 +124,7 @@ func (f *causesFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, restore := untilInterrupted(cmd)
 	defer restore()
 	child := exec.CommandContext(ctx, exe, append(slices.Clone(args), "--"+childFlag)...)
 	child.Args[0] = os.Args[0]

@@ -6,10 +6,7 @@ import (
 	"log"
 	"log/slog"
 	"net/http"
-	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -78,7 +75,7 @@ func parseTimeout(s string) (time.Duration, error) {
 
 // run serves until the program is interrupted.
 func (f *exporterFlags) run(cmd *cobra.Command) error {
-	ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, restore := untilInterrupted(cmd)
 	defer restore()
 	context.AfterFunc(ctx, restore) // a second signal kills
 	events := slog.NewTextHandler(cmd.ErrOrStderr(), nil)

@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +50,7 @@ counted and shown. The exit status is 3 if there was nothing to be recognised.`,
   journalctl -u ovs-vswitchd | pmdperf investigate
   pmdperf investigate ovs-vswitchd.log --counters ethtool.txt --format html -o report.html`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, restore := untilInterrupted(cmd)
 			defer restore()
 			if len(args) == 0 {
 				if in, ok := cmd.InOrStdin().(*os.File); ok && isTerminal(in) {
@@ -141,35 +138,5 @@ func (f *investigateFlags) write(r *investigate.Result, stdout io.Writer) error 
 		}
 		return writeFile(f.output, func(w io.Writer) error { return (&screen{w: w}).show(text, false) })
 	}
-	if f.output == "" {
-		if _, err := stdout.Write(b.Bytes()); err != nil {
-			return fmt.Errorf("print what was found: %w", err)
-		}
-		return nil
-	}
-	return writeFile(f.output, func(w io.Writer) error {
-		_, err := w.Write(b.Bytes())
-		return err
-	})
-}
-
-// writeFile writes a file whole or not at all.
-func writeFile(name string, write func(io.Writer) error) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		// A device or a pipe can't be replaced.
-		file, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(file), file.Close())
-	}
-	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) // unless it was renamed
-	if err := errors.Join(write(file), file.Chmod(0o644), file.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return os.Rename(file.Name(), name)
+	return deliver(stdout, f.output, "what was found", b.Bytes())
 }

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,7 +56,7 @@ its core, slept or was stopped; what can't be seen is said at the start. It ends
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, restore := untilInterrupted(cmd)
 			defer restore()
 			context.AfterFunc(ctx, restore) // a second signal kills
 			return f.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())

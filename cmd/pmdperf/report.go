@@ -8,12 +8,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,7 +51,7 @@ no stalls to be had this way: they are in its log, for 'pmdperf investigate'.`,
   pmdperf report -t demo -o demo.html`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, restore := untilInterrupted(cmd)
 			defer restore()
 			return f.run(ctx, cmd.OutOrStdout())
 		},
@@ -81,16 +78,7 @@ func (f *reportFlags) run(ctx context.Context, stdout io.Writer) error {
 	if err := p.Write(&b); err != nil {
 		return err
 	}
-	if f.output == "" {
-		if _, err := stdout.Write(b.Bytes()); err != nil {
-			return fmt.Errorf("print the page: %w", err)
-		}
-		return nil
-	}
-	return writeFile(f.output, func(w io.Writer) error {
-		_, err := w.Write(b.Bytes())
-		return err
-	})
+	return deliver(stdout, f.output, "the page", b.Bytes())
 }
 
 // page asks the target everything.

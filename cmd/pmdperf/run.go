@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -207,7 +205,7 @@ func (f *runFlags) check(flags *pflag.FlagSet) (dataplane.Config, error) {
 
 // forward runs the forwarder and prints what it did.
 func (f *runFlags) forward(cmd *cobra.Command, cfg dataplane.Config) (err error) {
-	ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, restore := untilInterrupted(cmd)
 	defer restore()
 	context.AfterFunc(ctx, restore) // a second signal kills
 	ctx, stop := context.WithCancel(ctx)

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
@@ -55,7 +53,7 @@ one after > is beyond all bins.`,
 			if f.slowest && f.iterations == 0 {
 				f.iterations = slowestByDefault
 			}
-			ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, restore := untilInterrupted(cmd)
 			defer restore()
 			return f.run(ctx, cmd.OutOrStdout())
 		},
