@@ -33,7 +33,7 @@ func TestOverheadOnRealPorts(t *testing.T) {
 	})
 	defer func() { close(stop); sending.Wait() }()
 	c := smallOverhead()
-	c.Ports, c.Subtables, c.Slice, c.Rounds = []string{"afpacket:a0"}, []int{1}, 5*time.Millisecond, 2
+	c.Ports, c.Subtables, c.Slice, c.Rounds = []string{"afpacket:a0"}, []int{1}, 50*time.Millisecond, 3
 	r, err := Overhead(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,9 @@ func TestOverheadOnRealPorts(t *testing.T) {
 	if row == nil {
 		t.Fatalf("no rows: %+v", r)
 	}
-	if f, _ := row.Figure("Mpps"); f.N != 2 || f.Value < 0.001 || f.Value > 0.5 {
+	// A busy machine may keep the sender off its core for most of a slice. One that
+	// nothing came in counts as one packet: 0.00002 Mpps.
+	if f, _ := row.Figure("Mpps"); f.N != 3 || f.Value < 0.0001 || f.Value > 0.5 {
 		t.Errorf("%+v Mpps of 0.05 sent", f.Estimate)
 	}
 	for _, n := range r.Notes {
