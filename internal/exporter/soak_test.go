@@ -40,9 +40,9 @@ import (
 //   - what Prometheus makes of the counters, as increase() does, to be no more than was
 //     really counted: a spurious reset would count everything once more.
 func TestSoak(t *testing.T) {
-	length, interval := 10*time.Second, 250*time.Millisecond
+	length, interval := 10*time.Second, 500*time.Millisecond // which is also how long a scrape may take
 	if need.Race {
-		length, interval = 25*time.Second, 500*time.Millisecond // which is also how long a scrape may take
+		length, interval = 25*time.Second, time.Second
 	}
 	if need.Long() {
 		length = 5 * time.Minute
@@ -53,7 +53,7 @@ func TestSoak(t *testing.T) {
 	if real := newSoakOVS(t); real != nil {
 		names, targets = append(names, real.path), append(targets, real)
 	}
-	e, log := newExporter(t, 500*time.Millisecond, names...)
+	e, log := newExporter(t, interval/2, names...)
 	registry := prometheus.NewPedanticRegistry()
 	o := prom.Options{Labels: []string{Label}}
 	if err := registry.Register(collector{prom.New(o), e}); err != nil {
@@ -62,20 +62,32 @@ func TestSoak(t *testing.T) {
 	server := httptest.NewServer(prom.Handler(registry, o, nil))
 	defer server.Close()
 	p := promlab.Start(t, promlab.Options{
-		Jobs:             map[string][]string{"soak": {strings.TrimPrefix(server.URL, "http://")}},
-		Interval:         interval,
-		NativeHistograms: true,
+		Jobs:     map[string][]string{"soak": {strings.TrimPrefix(server.URL, "http://")}},
+		Interval: interval,
 	})
 
-	ctx, stop := context.WithTimeout(t.Context(), length)
+	// On a busy machine most scrapes come too late for Prometheus: it goes on until there
+	// are some of everything.
+	scraped := func() bool {
+		for i, target := range targets {
+			for metric := range target.truth() {
+				if _, samples := totalIncrease(t, p, of(metric, names[i]), 2*patienceOfTests); samples == 0 {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	ctx, stop := context.WithTimeout(t.Context(), length+patienceOfTests)
 	defer stop()
+	began := time.Now()
 	var running sync.WaitGroup
 	for _, target := range targets {
 		running.Go(func() { target.trouble(ctx) })
 	}
 	r := newResets()
 	scrapes := 0
-	for ; ctx.Err() == nil; scrapes++ {
+	for ; ctx.Err() == nil && (time.Since(began) < length || !scraped()); scrapes++ {
 		families, err := registry.Gather()
 		if err != nil {
 			t.Fatalf("a strict registry complains: %v", err)
@@ -104,7 +116,7 @@ func TestSoak(t *testing.T) {
 			t.Errorf("%s: a created timestamp rose %d times, but there were only %d clears and restarts", names[i], got, most)
 		}
 		for metric, most := range target.truth() {
-			got, samples := totalIncrease(t, p, fmt.Sprintf(`%s,target=%q}`, strings.TrimSuffix(metric, "}"), names[i]), length)
+			got, samples := totalIncrease(t, p, of(metric, names[i]), length+2*patienceOfTests)
 			if samples == 0 {
 				t.Errorf("Prometheus has no %s of %s:\n%s", metric, names[i], log)
 			}
@@ -198,11 +210,16 @@ func (r *resets) most(target string) (n int) {
 	return n
 }
 
+// of returns the selector of a metric of one target.
+func of(metric, target string) string {
+	return fmt.Sprintf(`%s,target=%q}`, strings.TrimSuffix(metric, "}"), target)
+}
+
 // totalIncrease returns what Prometheus's increase() would without extrapolation: the sum
 // of all rises, a fall counting as a rise from 0.
 func totalIncrease(t *testing.T, p *promlab.Prometheus, selector string, over time.Duration) (sum float64, samples int) {
 	t.Helper()
-	series, err := p.Query(t.Context(), fmt.Sprintf("%s[%ds]", selector, int(over.Seconds())+60))
+	series, err := p.Query(t.Context(), fmt.Sprintf("%s[%ds]", selector, int(over.Seconds())))
 	if err != nil {
 		t.Fatal(err)
 	}
