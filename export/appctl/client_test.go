@@ -88,7 +88,7 @@ func TestClientLateCancel(t *testing.T) {
 	var cancel context.CancelFunc
 	s, err := Listen(Config{RunDir: runDir(t), Name: "demo"}, echo, Command{
 		Name: "cancel",
-		Text: func(context.Context, []string) (string, error) { cancel(); return "", nil },
+		Text: func(context.Context, io.Writer, []string) error { cancel(); return nil },
 	})
 	if err != nil {
 		t.Fatal(err)

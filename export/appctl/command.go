@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -25,11 +26,12 @@ type Command struct {
 	// The server refuses other numbers itself. The zero values mean none at all.
 	MinArgs, MaxArgs int
 
-	// Text runs the command and returns its result, or the error that the
-	// client is told. A missing newline at the end is added. Arguments hold
-	// the client's bytes and may not be UTF-8. The context ends when the server
-	// is closed; Close waits for the function to return. It must not be nil.
-	Text func(ctx context.Context, args []string) (string, error)
+	// Text runs the command and writes its result to w, or returns the error that
+	// the client is told in its stead. Writing doesn't fail. A missing newline at the
+	// end is added. Arguments hold the client's bytes and may not be UTF-8. The
+	// context ends when the server is closed; Close waits for the function to
+	// return. It must not be nil.
+	Text func(ctx context.Context, w io.Writer, args []string) error
 
 	// JSON runs the command for a client that asked for JSON, and returns what
 	// encoding/json can marshal. If it is nil such a client is given the text,
@@ -100,8 +102,11 @@ const (
 // there for their names and numbers of arguments; the connection carries them
 // out.
 func (s commandSet) builtin(version string, withExit bool) []Command {
-	constant := func(text func() string) func(context.Context, []string) (string, error) {
-		return func(context.Context, []string) (string, error) { return text(), nil }
+	constant := func(text func() string) func(context.Context, io.Writer, []string) error {
+		return func(_ context.Context, w io.Writer, _ []string) error {
+			_, err := io.WriteString(w, text())
+			return err
+		}
 	}
 	empty := constant(func() string { return "" })
 	cs := []Command{

@@ -3,6 +3,7 @@ package appctl_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"strings"
@@ -27,8 +28,9 @@ func Example() {
 		Usage:   "port...",
 		MinArgs: 1,
 		MaxArgs: appctl.NoMax,
-		Text: func(_ context.Context, ports []string) (string, error) {
-			return strings.Join(ports, " and ") + ": up", nil
+		Text: func(_ context.Context, w io.Writer, ports []string) error {
+			_, err := fmt.Fprintln(w, strings.Join(ports, " and ")+": up")
+			return err
 		},
 	})
 	if err != nil {

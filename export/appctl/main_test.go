@@ -39,29 +39,41 @@ func TestMain(m *testing.M) {
 var (
 	echo = Command{
 		Name: "echo", Usage: "[word]...", MaxArgs: NoMax,
-		Text: func(_ context.Context, args []string) (string, error) { return strings.Join(args, "|"), nil },
+		Text: func(_ context.Context, w io.Writer, args []string) error {
+			_, err := io.WriteString(w, strings.Join(args, "|"))
+			return err
+		},
 	}
 	fail = Command{
 		Name: "fail", Usage: "text", MinArgs: 1, MaxArgs: 1,
-		Text: func(_ context.Context, args []string) (string, error) { return "", errors.New(args[0]) },
+		Text: func(_ context.Context, w io.Writer, args []string) error {
+			fmt.Fprint(w, "what is written before an error is not told")
+			return errors.New(args[0])
+		},
 	}
 	big = Command{
 		Name: "big", Usage: "bytes", MinArgs: 1, MaxArgs: 1,
-		Text: func(_ context.Context, args []string) (string, error) {
+		Text: func(_ context.Context, w io.Writer, args []string) error {
 			n, err := strconv.Atoi(args[0])
-			return strings.Repeat("0123456789abcde\n", n/16), err
+			for range n / 16 {
+				fmt.Fprintln(w, "0123456789abcde")
+			}
+			return err
 		},
 	}
 	block = Command{
 		Name: "block",
-		Text: func(ctx context.Context, _ []string) (string, error) {
+		Text: func(ctx context.Context, _ io.Writer, _ []string) error {
 			<-ctx.Done()
-			return "", ctx.Err()
+			return ctx.Err()
 		},
 	}
 	both = Command{
 		Name: "both", MinArgs: 1, MaxArgs: 2,
-		Text: func(context.Context, []string) (string, error) { return "text", nil },
+		Text: func(_ context.Context, w io.Writer, _ []string) error {
+			_, err := w.Write([]byte("text"))
+			return err
+		},
 		JSON: func(_ context.Context, args []string) (any, error) {
 			if args[0] == "nil" {
 				return nil, nil
@@ -71,7 +83,7 @@ var (
 	}
 	panics = Command{
 		Name: "panic",
-		Text: func(context.Context, []string) (string, error) { panic("on purpose") },
+		Text: func(context.Context, io.Writer, []string) error { panic("on purpose") },
 	}
 )
 

@@ -33,7 +33,8 @@ func TestOvsAppctl(t *testing.T) {
 	dir := runDir(t)
 	t.Setenv("OVS_RUNDIR", dir)
 	s := serve(t, Config{RunDir: dir, Version: "1.2", Exit: func() {}})
-	bigText, _ := big.Text(soon(t), []string{"10000000"})
+	var bigText strings.Builder
+	big.Text(soon(t), &bigText, []string{"10000000"})
 	for _, test := range []struct {
 		args           []string
 		stdout, stderr string
@@ -49,7 +50,7 @@ func TestOvsAppctl(t *testing.T) {
 		{[]string{"echo", "grüße 😀 <&>"}, "grüße 😀 <&>\n", "", 0},
 		{[]string{"echo", "latin1 \xfc \xff"}, "latin1 \xfc \xff\n", "", 0},
 		{[]string{"echo", "\x01\t\"\\\n"}, "\x01\t\"\\\n", "", 0},
-		{[]string{"big", "10000000"}, bigText, "", 0},
+		{[]string{"big", "10000000"}, bigText.String(), "", 0},
 		{[]string{"both", "x"}, "text\n", "", 0},
 		{[]string{"fail", "it is \xff broken"}, "", "it is \xff broken\n", 2},
 		{[]string{"nope"}, "", "\"nope\" is not a valid command (use \"list-commands\" to see a list of valid commands)\n", 2},

@@ -143,14 +143,11 @@ func appendRequest(dst []byte, id json.RawMessage, method string, args []string)
 // appendResult appends a reply with a result, any JSON value, to dst.
 func appendResult(dst []byte, id, result json.RawMessage) []byte {
 	dst = append(appendResultHead(dst, id), result...)
-	return append(dst, `,"error":null}`...)
+	return append(dst, resultTail...)
 }
 
-// appendText appends a reply with a text as its result to dst.
-func appendText(dst []byte, id json.RawMessage, text string) []byte {
-	dst = appendQuoted(appendResultHead(dst, id), text)
-	return append(dst, `,"error":null}`...)
-}
+// resultTail follows the result in a reply.
+const resultTail = `,"error":null}`
 
 func appendResultHead(dst []byte, id json.RawMessage) []byte {
 	dst = append(dst, `{"id":`...)

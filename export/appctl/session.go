@@ -96,23 +96,26 @@ func (se *session) run(ctx context.Context, id json.RawMessage, c Command, args 
 		}
 		return appendResult(slices.Grow(se.buffer[:0], len(result)+64), id, result), nil
 	}
-	text, err := c.Text(ctx, args)
-	if err != nil {
+	t := textWriter{reply: appendResultHead(se.buffer[:0], id)}
+	if se.json {
+		t.reply = append(t.reply, wrapHead...)
+	}
+	t.begin()
+	if err := c.Text(ctx, &t, args); err != nil {
 		return nil, err
 	}
-	text = withNewline(text)
+	t.end()
 	if se.json {
-		return appendResult(se.buffer[:0], id, wrap(text)), nil
+		t.reply = append(t.reply, wrapTail...)
 	}
-	return appendText(slices.Grow(se.buffer[:0], len(text)+len(text)/8+64), id, text), nil
+	return append(t.reply, resultTail...), nil
 }
 
-// wrap makes a text a JSON value, as Open vSwitch does for commands that have no
-// JSON form.
-func wrap(text string) json.RawMessage {
-	result := []byte(`{"reply-format":"plain","reply":`)
-	return append(appendQuoted(result, text), '}')
-}
+// A text stands between these where a command has no JSON form, as Open vSwitch has it.
+const (
+	wrapHead = `{"reply-format":"plain","reply":`
+	wrapTail = `}`
+)
 
 // marshal is json.Marshal without the escaping for HTML and without what Open
 // vSwitch's JSON parser refuses. Nothing at all becomes an empty text, since a
@@ -126,7 +129,7 @@ func marshal(v any) (json.RawMessage, error) {
 	}
 	text := dropBadEscapes(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 	if string(text) == "null" {
-		return wrap(""), nil
+		return json.RawMessage(wrapHead + `""` + wrapTail), nil
 	}
 	return text, nil
 }

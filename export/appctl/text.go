@@ -11,11 +11,15 @@ import (
 // U+FFFD. Open vSwitch keeps the former and refuses the latter, therefore
 // strings are quoted and unquoted here.
 
-// appendQuoted appends s as a JSON string, without the NUL bytes in it, which
-// no client accepts. All other bytes that JSON allows stay as they are.
+// appendQuoted appends s as a JSON string, as appendEscaped writes it.
 func appendQuoted(dst []byte, s string) []byte {
+	return append(appendEscaped(append(dst, '"'), s), '"')
+}
+
+// appendEscaped appends s as a part of a JSON string, without the NUL bytes in it,
+// which no client accepts. All other bytes that JSON allows stay as they are.
+func appendEscaped[Text string | []byte](dst []byte, s Text) []byte {
 	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
 	done := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -38,8 +42,40 @@ func appendQuoted(dst []byte, s string) []byte {
 			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 		}
 	}
-	dst = append(dst, s[done:]...)
-	return append(dst, '"')
+	return append(dst, s[done:]...)
+}
+
+// A textWriter makes what is written to it a JSON string at the end of a reply.
+type textWriter struct {
+	reply []byte
+	from  int  // where in reply the text begins
+	last  byte // written
+}
+
+func (t *textWriter) begin() {
+	t.reply = append(t.reply, '"')
+	t.from = len(t.reply)
+}
+
+func (t *textWriter) Write(p []byte) (int, error) { return writeText(t, p) }
+
+// WriteString is what io.WriteString looks for.
+func (t *textWriter) WriteString(s string) (int, error) { return writeText(t, s) }
+
+func writeText[Text string | []byte](t *textWriter, s Text) (int, error) {
+	if len(s) > 0 {
+		t.reply = appendEscaped(t.reply, s)
+		t.last = s[len(s)-1]
+	}
+	return len(s), nil
+}
+
+// end ends the string, with a newline unless the text is empty.
+func (t *textWriter) end() {
+	if len(t.reply) > t.from && t.last != '\n' {
+		t.reply = append(t.reply, `\n`...)
+	}
+	t.reply = append(t.reply, '"')
 }
 
 // unquote returns the value of a JSON string. The text must be one that

@@ -1,6 +1,7 @@
 package ovs
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 )
@@ -43,7 +44,7 @@ const (
 
 // String returns the report as OVS prints it.
 func (r *CoverageReport) String() string {
-	var b strings.Builder
+	var b bytes.Buffer
 	if r.Hash != "" {
 		b.WriteString(coverageHead + " " + strconv.Itoa(r.Seconds) + " seconds, last minute, last hour,  " +
 			coverageHash + r.Hash + ":\n")

@@ -11,16 +11,39 @@ import (
 // BuildPerf returns the report that pmd-perf-show would print. The snapshots are only
 // read; those of several recorders need not be of the same time.
 func BuildPerf(snaps []*perf.Snapshot, o Options) *PerfReport {
-	r := &PerfReport{}
-	for _, s := range o.pmds(snaps, o.MainThread) {
-		r.Blocks = append(r.Blocks, buildPerfBlock(s, &o))
-	}
+	r := new(PerfReport)
+	r.Build(snaps, o)
 	return r
 }
 
-func buildPerfBlock(s *perf.Snapshot, o *Options) PerfBlock {
+// Build makes r what BuildPerf returns, in the memory that r has: who shows often makes
+// less garbage with it. What is of r before is no longer valid.
+func (r *PerfReport) Build(snaps []*perf.Snapshot, o Options) {
+	r.Unread = nil
+	blocks := r.Blocks[:0]
+	for _, s := range o.pmds(snaps, o.MainThread) {
+		var b *PerfBlock
+		blocks, b = next(blocks)
+		b.build(s, &o)
+	}
+	r.Blocks = blocks
+}
+
+// next makes a slice one longer and returns its last element, which may be one that was
+// there before the slice was made shorter.
+func next[E any](list []E) ([]E, *E) {
+	if len(list) == cap(list) {
+		list = append(list, *new(E))
+	} else {
+		list = list[:len(list)+1]
+	}
+	return list, &list[len(list)-1]
+}
+
+// build makes b what is printed about a snapshot, in the memory that b has.
+func (b *PerfBlock) build(s *perf.Snapshot, o *Options) {
 	f := printedFigures(s)
-	b := PerfBlock{Thread: threadOf(s)}
+	*b = PerfBlock{Thread: threadOf(s), Rows: b.Rows[:0], Histograms: b.Histograms[:0], Averages: b.Averages[:0]}
 	if t, ok := wallClock(s, s.Now); ok {
 		b.Time = t.Format("15:04:05.000")
 	}
@@ -31,7 +54,7 @@ func buildPerfBlock(s *perf.Snapshot, o *Options) PerfBlock {
 		b.counters(&f)
 	}
 	if s.Kind != perf.PMD || s.Level != perf.Detailed {
-		return b
+		return
 	}
 	if !o.NoHistograms {
 		b.histograms(&f)
@@ -42,7 +65,6 @@ func buildPerfBlock(s *perf.Snapshot, o *Options) PerfBlock {
 	if o.Milliseconds > 0 {
 		b.Milliseconds = milliTable(s, o.Milliseconds, &o.Extra)
 	}
-	return b
 }
 
 // Labels of rows and units of figures that are needed in more than one place.
@@ -99,13 +121,14 @@ func (b *PerfBlock) counters(f *figures) {
 
 // add adds a row with those of the figures that apply.
 func (b *PerfBlock) add(label string, detail bool, value uint64, figs ...Figure) {
-	r := Row{Label: label, Detail: detail, Value: value}
+	var r *Row
+	b.Rows, r = next(b.Rows)
+	*r = Row{Label: label, Detail: detail, Value: value, Figures: r.Figures[:0]}
 	for _, f := range figs {
 		if f != (Figure{}) {
 			r.Figures = append(r.Figures, f)
 		}
 	}
-	b.Rows = append(b.Rows, r)
 }
 
 // fig returns a figure with so many decimals, or none if it doesn't apply. A share or
@@ -132,7 +155,9 @@ func (b *PerfBlock) histograms(f *figures) {
 	for m := range histogram.NumMetrics {
 		h, bins := ovsHistogram(f.s, m)
 		walls := m.Walls()
-		b.Histograms = append(b.Histograms, Histogram{m.String(), walls[:], bins[:]})
+		var printed *Histogram
+		b.Histograms, printed = next(b.Histograms)
+		*printed = Histogram{m.String(), append(printed.Walls[:0], walls[:]...), append(printed.Counts[:0], bins[:]...)}
 		avg := Average{Title: m.String(), Number: fixed(mean(h), 5)}
 		switch m {
 		case histogram.CyclesPerIteration, histogram.CyclesPerUpcall:

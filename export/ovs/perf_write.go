@@ -1,6 +1,7 @@
 package ovs
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 )
@@ -16,15 +17,21 @@ const (
 
 // String returns the report as OVS 3.1 prints it.
 func (r *PerfReport) String() string {
-	var b strings.Builder
-	b.Grow(len(r.Blocks) * 8 << 10) // what a block without histories takes; to grow byte by byte makes twice the garbage
-	for i := range r.Blocks {
-		r.Blocks[i].write(&b)
-	}
-	return b.String()
+	text, _ := r.AppendText(nil)
+	return string(text)
 }
 
-func (p *PerfBlock) write(b *strings.Builder) {
+// AppendText appends the text that String returns. The error is always nil.
+func (r *PerfReport) AppendText(to []byte) ([]byte, error) {
+	b := bytes.NewBuffer(to)
+	b.Grow(len(r.Blocks) * 8 << 10) // what a block without histories takes
+	for i := range r.Blocks {
+		r.Blocks[i].write(b)
+	}
+	return b.Bytes(), nil
+}
+
+func (p *PerfBlock) write(b *bytes.Buffer) {
 	b.WriteByte('\n')
 	if p.Time != "" {
 		b.WriteString("Time: " + p.Time + "\n")
@@ -52,14 +59,19 @@ func (p *PerfBlock) write(b *strings.Builder) {
 	}
 }
 
-func (r *Row) write(b *strings.Builder) {
-	name := "  " + r.Label + ":"
+func (r *Row) write(b *bytes.Buffer) {
+	begin := b.Len()
+	b.WriteString("  ")
 	if r.Detail {
-		name = "  - " + r.Label + ":"
+		b.WriteString("- ")
 	}
-	value := strconv.FormatUint(r.Value, 10)
-	pad(b, name, -nameWidth)
-	if len(value) >= valueWidth && len(name) >= nameWidth {
+	b.WriteString(r.Label)
+	b.WriteByte(':')
+	length := b.Len() - begin
+	pad(b, "", nameWidth-length)
+	var room [20]byte
+	value := strconv.AppendUint(room[:0], r.Value, 10)
+	if len(value) >= valueWidth && length >= nameWidth {
 		b.WriteByte(' ')
 	}
 	pad(b, value, valueWidth)
@@ -70,7 +82,8 @@ func (r *Row) write(b *strings.Builder) {
 			b.WriteString(", ")
 		}
 		pad(b, f.Number, figureWidth(f.Unit))
-		b.WriteString(" " + f.Unit)
+		b.WriteByte(' ')
+		b.WriteString(f.Unit)
 	}
 	if len(r.Figures) > 0 {
 		b.WriteByte(')')
@@ -90,7 +103,7 @@ func figureWidth(unit string) int {
 	return 0
 }
 
-func (p *PerfBlock) writeHistograms(b *strings.Builder) {
+func (p *PerfBlock) writeHistograms(b *bytes.Buffer) {
 	b.WriteString("Histograms\n  ")
 	rows := 0
 	for i := range p.Histograms {
@@ -103,16 +116,17 @@ func (p *PerfBlock) writeHistograms(b *strings.Builder) {
 		rows = max(rows, len(h.Counts))
 	}
 	b.WriteByte('\n')
+	var wallRoom, countRoom [20]byte
 	for row := range rows {
 		b.WriteString("  ")
 		for i := range p.Histograms {
 			h := &p.Histograms[i]
-			wall, count := ">", ""
+			wall, count := append(wallRoom[:0], '>'), countRoom[:0]
 			if row < len(h.Walls) {
-				wall = strconv.FormatUint(h.Walls[row], 10)
+				wall = strconv.AppendUint(wallRoom[:0], h.Walls[row], 10)
 			}
 			if row < len(h.Counts) {
-				count = strconv.FormatUint(h.Counts[row], 10)
+				count = strconv.AppendUint(count, h.Counts[row], 10)
 			}
 			b.WriteString(" ")
 			pad(b, wall, -wallWidth)
@@ -127,12 +141,13 @@ func (p *PerfBlock) writeHistograms(b *strings.Builder) {
 	if len(p.Averages) == 0 {
 		return
 	}
-	b.WriteString(strings.Repeat("-", ruleWidth) + "\n")
+	fill(b, '-', ruleWidth)
+	b.WriteByte('\n')
 	writeAverages(b, p.Averages, func(a Average) string { return a.Title })
 	writeAverages(b, p.Averages, func(a Average) string { return a.Number })
 }
 
-func writeAverages(b *strings.Builder, avgs []Average, text func(Average) string) {
+func writeAverages(b *bytes.Buffer, avgs []Average, text func(Average) string) {
 	b.WriteString("  ")
 	for i, a := range avgs {
 		b.WriteByte(' ')

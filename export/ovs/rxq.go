@@ -1,6 +1,7 @@
 package ovs
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 )
@@ -46,7 +47,7 @@ func (u Usage) String() string {
 	if !u.Known {
 		return "NOT AVAIL"
 	}
-	var b strings.Builder
+	var b bytes.Buffer
 	pad(&b, strconv.Itoa(u.Percent), 2)
 	return b.String() + " %"
 }
@@ -54,7 +55,7 @@ func (u Usage) String() string {
 // String returns the report as OVS 3.1 prints it, less what an older version's text
 // didn't have.
 func (r *RxqReport) String() string {
-	var b strings.Builder
+	var b bytes.Buffer
 	if r.Seconds > 0 {
 		b.WriteString("Displaying last " + strconv.Itoa(r.Seconds) + " seconds pmd usage %\n")
 	}

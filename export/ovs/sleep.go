@@ -1,6 +1,7 @@
 package ovs
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 )
@@ -21,7 +22,7 @@ type SleepBlock struct {
 
 // String returns the report as OVS 3.3 prints it.
 func (r *SleepReport) String() string {
-	var b strings.Builder
+	var b bytes.Buffer
 	line := func(name string, us *uint64) {
 		if us != nil {
 			b.WriteString(name + " ")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pmdperf/pmdperf/histogram"
 	"github.com/pmdperf/pmdperf/history"
@@ -457,4 +458,33 @@ func TestTxOnlyIterationIsBusy(t *testing.T) {
 		t.Errorf("%d busy iterations, want 1", v)
 	}
 	wantFigure(t, b, "busy iterations", "% of used cycles", "66.7")
+}
+
+// A report that is used again is the same as a fresh one, whatever it was before.
+func TestBuildAgain(t *testing.T) {
+	busy, idle := detailed(), detailed()
+	idle.Core, idle.Totals.RxPackets, idle.Totals.TxPackets = 9, 0, 0
+	basic := detailed()
+	basic.Level = perf.Basic
+	r := new(PerfReport)
+	for i, c := range []struct {
+		snaps []*perf.Snapshot
+		o     Options
+	}{
+		{[]*perf.Snapshot{busy, idle}, Options{Iterations: 3, Milliseconds: 3}},
+		{[]*perf.Snapshot{basic}, Options{}},
+		{[]*perf.Snapshot{idle, busy}, Options{NoHistograms: true}},
+		{nil, Options{}},
+		{[]*perf.Snapshot{busy, idle}, Options{}},
+	} {
+		r.Build(c.snaps, c.o)
+		want := BuildPerf(c.snaps, c.o)
+		if diff := cmp.Diff(want, r, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%d (-fresh +again):\n%s", i, diff)
+		}
+		text, err := r.AppendText([]byte("before "))
+		if got := string(text); err != nil || got != "before "+want.String() {
+			t.Errorf("%d: %v: %s", i, err, got)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package ovs
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 )
@@ -41,7 +42,7 @@ func (b *StatsBlock) Value(label string) (v uint64, ok bool) {
 
 // String returns the report as OVS 3.1 prints it.
 func (r *StatsReport) String() string {
-	var b strings.Builder
+	var b bytes.Buffer
 	for _, block := range r.Blocks {
 		b.WriteString(block.Thread.String() + "\n")
 		for _, row := range block.Rows {

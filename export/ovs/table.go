@@ -1,8 +1,8 @@
 package ovs
 
 import (
+	"bytes"
 	"strconv"
-	"strings"
 )
 
 // Table is an iteration or millisecond history.
@@ -87,7 +87,7 @@ func width(column string) (title, cell int) {
 
 // write appends the table's text. Three blanks at least follow a title, and two a
 // cell that is one wider than its title, so that no value touches the next.
-func (t *Table) write(b *strings.Builder) {
+func (t *Table) write(b *bytes.Buffer) {
 	for _, column := range t.Columns {
 		w, _ := width(column)
 		b.WriteString("   ")
@@ -108,12 +108,15 @@ func (t *Table) write(b *strings.Builder) {
 
 // pad appends s, filled up with blanks on the left to width w or, if w is negative, on
 // the right to -w.
-func pad(b *strings.Builder, s string, w int) {
-	for n := len(s); n < w; n++ {
-		b.WriteByte(' ')
-	}
-	b.WriteString(s)
-	for n := len(s); n < -w; n++ {
-		b.WriteByte(' ')
+func pad[Text string | []byte](b *bytes.Buffer, s Text, w int) {
+	fill(b, ' ', w-len(s))
+	b.Write(append(b.AvailableBuffer(), s...))
+	fill(b, ' ', -w-len(s))
+}
+
+// fill appends n times c.
+func fill(b *bytes.Buffer, c byte, n int) {
+	for range n {
+		b.WriteByte(c)
 	}
 }

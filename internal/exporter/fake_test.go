@@ -3,6 +3,7 @@ package exporter
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -116,7 +117,7 @@ func newOurs(t *testing.T, f func() any, events ...any) string {
 	command := func(name string, f func() any) appctl.Command {
 		return appctl.Command{
 			Name: name, MaxArgs: appctl.NoMax,
-			Text: func(context.Context, []string) (string, error) { return "", nil },
+			Text: func(context.Context, io.Writer, []string) error { return nil },
 			JSON: func(context.Context, []string) (any, error) { return f(), nil },
 		}
 	}

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -183,7 +184,10 @@ func wrong100(v float64) bool { return !(v > 99.9 && v < 100.1) }
 // TestWrapped: newer Open vSwitch answers with a text inside of JSON.
 func TestWrapped(t *testing.T) {
 	text := func(name, text string) appctl.Command {
-		return appctl.Command{Name: name, MaxArgs: appctl.NoMax, Text: func(context.Context, []string) (string, error) { return text, nil }}
+		return appctl.Command{Name: name, MaxArgs: appctl.NoMax, Text: func(_ context.Context, w io.Writer, _ []string) error {
+			_, err := io.WriteString(w, text)
+			return err
+		}}
 	}
 	s := &Source{Target: serve(t,
 		text(perfShow, "\nTime: 14:50:01.963\nMeasurement duration: 2.000 s\n\npmd thread numa_id 0 core_id 7:\n\n  Iterations: 1000 (1.0 us/it)\n"),
@@ -202,7 +206,7 @@ func TestFetchErrors(t *testing.T) {
 	}
 	answer := func(v any, err error) string {
 		return serve(t, appctl.Command{Name: perfShow, MaxArgs: appctl.NoMax,
-			Text: func(context.Context, []string) (string, error) { return "", err },
+			Text: func(context.Context, io.Writer, []string) error { return err },
 			JSON: func(context.Context, []string) (any, error) { return v, err }})
 	}
 	for _, test := range []struct {
@@ -220,7 +224,7 @@ func TestFetchErrors(t *testing.T) {
 		s.Close()
 	}
 	slow := &Source{Target: serve(t, appctl.Command{Name: perfShow, MaxArgs: appctl.NoMax,
-		Text: func(ctx context.Context, _ []string) (string, error) { <-ctx.Done(); return "", ctx.Err() }})}
+		Text: func(ctx context.Context, _ io.Writer, _ []string) error { <-ctx.Done(); return ctx.Err() }})}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := slow.Fetch(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "does not answer") {

@@ -3,6 +3,7 @@ package top
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"strings"
@@ -35,11 +36,12 @@ func newReplies(t testing.TB) *replies {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	r := &replies{}
 	command := func(name string, text *string) appctl.Command {
-		return appctl.Command{Name: name, MaxArgs: appctl.NoMax, Text: func(context.Context, []string) (string, error) {
+		return appctl.Command{Name: name, MaxArgs: appctl.NoMax, Text: func(_ context.Context, w io.Writer, _ []string) error {
 			if *text == "" {
-				return "", errors.New("out of order")
+				return errors.New("out of order")
 			}
-			return *text, nil
+			_, err := io.WriteString(w, *text)
+			return err
 		}}
 	}
 	s, err := appctl.Listen(appctl.Config{RunDir: dir, Name: "top"},

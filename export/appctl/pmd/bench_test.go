@@ -3,6 +3,7 @@ package pmd
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pmdperf/pmdperf/history"
+	"github.com/pmdperf/pmdperf/internal/need"
 	"github.com/pmdperf/pmdperf/perf"
 	"github.com/pmdperf/pmdperf/perf/tsc"
 )
@@ -19,7 +21,7 @@ func perfShowText(t testing.TB, l *lab) func() {
 	for _, c := range Commands(l.registry, Options{Timeout: patience}) {
 		if c.Name == "dpif-netdev/pmd-perf-show" {
 			return func() {
-				if _, err := c.Text(t.Context(), nil); err != nil {
+				if err := c.Text(t.Context(), io.Discard, nil); err != nil {
 					t.Error(err)
 				}
 			}
@@ -29,9 +31,9 @@ func perfShowText(t testing.TB, l *lab) func() {
 	return nil
 }
 
-// TestShowReusesSnapshots: a show allocates its text and little else, since a snapshot
-// is far larger and would keep the garbage collector busy.
-func TestShowReusesSnapshots(t *testing.T) {
+// TestShowReusesMemory: a show makes little garbage. Each collection stops the loops, and
+// does so longest where a thousand shows a second keep the other cores busy.
+func TestShowReusesMemory(t *testing.T) {
 	l := start(t, Options{}, perf.Detailed)
 	show := perfShowText(t, l)
 	show()
@@ -42,11 +44,15 @@ func TestShowReusesSnapshots(t *testing.T) {
 		show()
 	}
 	runtime.ReadMemStats(&after)
-	// A snapshot of each PMD would be some 600 KB. The race detector has a pool
-	// forget one thing in four.
+	// The two snapshots alone would be some 600 KB, the report and its text 35 KB. The race
+	// detector has a pool forget one thing in four.
+	most := uint64(6000)
+	if need.Race {
+		most = 300_000
+	}
 	per := (after.TotalAlloc - before.TotalAlloc) / shows
-	if t.Logf("%d bytes for a show of 2 PMDs", per); per > 300_000 {
-		t.Error("that is more than the text takes")
+	if t.Logf("%d bytes for a show of 2 PMDs", per); per > most {
+		t.Errorf("that is more than %d", most)
 	}
 }
 

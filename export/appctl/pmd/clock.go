@@ -3,6 +3,7 @@ package pmd
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/pmdperf/pmdperf/perf/tsc"
@@ -29,7 +30,7 @@ func clock(_ context.Context, cl *call) (answer, error) {
 
 func (a *clockAnswer) json() any { return a }
 
-func (a *clockAnswer) text() string {
+func (a *clockAnswer) write(w io.Writer) {
 	origin := "measured at start"
 	if a.Exact {
 		origin = "stated by the processor or the system"
@@ -38,6 +39,6 @@ func (a *clockAnswer) text() string {
 	if len(a.Probes) > 0 {
 		probes = "\n  " + strings.Join(a.Probes, "\n  ")
 	}
-	return fmt.Sprintf("source: %s\nfrequency: %.0f Hz, %s\nmeasured since start: %.0f Hz (%+.2f ppm)\nprobes:%s\n",
+	fmt.Fprintf(w, "source: %s\nfrequency: %.0f Hz, %s\nmeasured since start: %.0f Hz (%+.2f ppm)\nprobes:%s\n",
 		a.Source, a.Hz, origin, a.Measured, (a.Measured/a.Hz-1)*1e6, probes)
 }

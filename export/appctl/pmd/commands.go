@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"strconv"
@@ -59,15 +60,15 @@ func Commands(g *perf.Registry, o Options) []appctl.Command {
 	}
 	s := &service{registry: g, Options: o}
 	s.snapshots.New = func() any { return new(perf.Snapshot) }
+	s.printouts.New = func() any { return new(printout) }
 	var cs []appctl.Command
 	for _, c := range s.commands() {
 		cs = append(cs, appctl.Command{
 			Name:    c.name,
 			Usage:   c.usage,
 			MaxArgs: appctl.NoMax, // the parser says better what is too much
-			Text: func(ctx context.Context, args []string) (text string, err error) {
-				err = s.run(ctx, &c, args, func(a answer) { text = a.text() })
-				return text, err
+			Text: func(ctx context.Context, w io.Writer, args []string) error {
+				return s.run(ctx, &c, args, func(a answer) { a.write(w) })
 			},
 			JSON: func(ctx context.Context, args []string) (v any, err error) {
 				err = s.run(ctx, &c, args, func(a answer) { v = a.json() })
@@ -84,6 +85,7 @@ type service struct {
 	Options
 	registry  *perf.Registry
 	snapshots sync.Pool  // of *perf.Snapshot: fresh ones would keep the collector busy
+	printouts sync.Pool  // of *printout, for the same reason
 	logSet    sync.Mutex // taken by pmd-perf-log-set
 }
 
@@ -99,7 +101,7 @@ type command struct {
 // answer is what a command found out. It is asked for one of its forms, once, before
 // the call's snapshots are used for something else.
 type answer interface {
-	text() string
+	write(w io.Writer) // the text; w takes everything
 	json() any
 }
 

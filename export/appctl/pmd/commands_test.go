@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -231,7 +232,7 @@ func TestAllCalled(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 	for _, c := range Commands(new(perf.Registry), Options{}) {
-		if _, err := c.Text(t.Context(), nil); err != nil {
+		if err := c.Text(t.Context(), io.Discard, nil); err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 		if v, err := c.JSON(t.Context(), nil); err != nil {
@@ -240,7 +241,7 @@ func TestEmpty(t *testing.T) {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 		if strings.Contains(c.Usage, "-pmd") {
-			if _, err := c.Text(t.Context(), []string{"-pmd", "1"}); err == nil || !strings.Contains(err.Error(), "there are no PMDs") {
+			if err := c.Text(t.Context(), io.Discard, []string{"-pmd", "1"}); err == nil || !strings.Contains(err.Error(), "there are no PMDs") {
 				t.Errorf("%s -pmd 1: %v", c.Name, err)
 			}
 		}

@@ -3,6 +3,7 @@ package pmd
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/pmdperf/pmdperf/history"
@@ -71,9 +72,10 @@ func events(_ context.Context, c *call) (answer, error) {
 
 func (a *eventsAnswer) json() any { return a }
 
-func (a *eventsAnswer) text() string {
+func (a *eventsAnswer) write(w io.Writer) {
 	if len(a.reports) == 0 {
-		return "no events\n" + a.lines()
+		io.WriteString(w, "no events\n"+a.lines())
+		return
 	}
 	tab := newTable("-event", "core", "iteration", "-ended", "us", "sleep us", "rx", "tx", "-most at", "merged", "-reasons", "-cause")
 	for _, r := range a.reports {
@@ -82,32 +84,31 @@ func (a *eventsAnswer) text() string {
 			us.of(float64(rec.Cycles)), us.of(float64(rec.Sleep)), count(uint64(rec.Rx)), count(uint64(rec.Tx)), slowest(r, r.Iteration),
 			count(r.MergedCount), r.Reasons.String(), mainCause(r))
 	}
-	return tab.String() + a.lines()
+	io.WriteString(w, tab.String()+a.lines())
 }
 
 func (a eventAnswer) json() any { return a.Flight() }
 
-// text is the event with its neighborhood, oldest iteration first, as time goes on.
-func (a eventAnswer) text() string {
-	var b strings.Builder
+// write writes the event with its neighborhood, oldest iteration first, as time goes on.
+func (a eventAnswer) write(w io.Writer) {
 	rec, us := a.Culprit(), microsOf(a.Hz)
-	fmt.Fprintf(&b, "%s on %s: iteration %d took %s us, ended %s\n", a.ID, a.Name, a.Iteration, us.of(float64(rec.Cycles)), moment(a.Time))
+	fmt.Fprintf(w, "%s on %s: iteration %d took %s us, ended %s\n", a.ID, a.Name, a.Iteration, us.of(float64(rec.Cycles)), moment(a.Time))
 	for reason := range a.Reasons.All() {
-		fmt.Fprintf(&b, "%s: %s, threshold %s\n", reason.Text(), amount(a.Report, reason, a.Values[reason]), amount(a.Report, reason, a.Thresholds[reason]))
+		fmt.Fprintf(w, "%s: %s, threshold %s\n", reason.Text(), amount(a.Report, reason, a.Values[reason]), amount(a.Report, reason, a.Thresholds[reason]))
 	}
 	for _, c := range a.Causes {
-		fmt.Fprintf(&b, "cause: %s\n", c)
+		fmt.Fprintf(w, "cause: %s\n", c)
 	}
 	if a.MergedCount > 0 {
-		fmt.Fprintf(&b, "further suspicious iterations in its neighborhood: %d\n", a.MergedCount)
+		fmt.Fprintf(w, "further suspicious iterations in its neighborhood: %d\n", a.MergedCount)
 		for _, m := range a.Merged {
 			if causes := a.MergedCauses[m.Iteration]; causes != nil {
-				fmt.Fprintf(&b, "  %d: %s\n", m.Iteration, suspicious.Explanation(causes))
+				fmt.Fprintf(w, "  %d: %s\n", m.Iteration, suspicious.Explanation(causes))
 			}
 		}
 	}
 	if a.HeldBack > 0 {
-		fmt.Fprintf(&b, "events held back before it by the rate limit: %d\n", a.HeldBack)
+		fmt.Fprintf(w, "events held back before it by the rate limit: %d\n", a.HeldBack)
 	}
 	tab := newTable("", "iteration", "offset us", "us", "sleep us", "rx", "tx", "batches", "fill", "drops", "upcalls", "upcall us", "-most at", "-after")
 	for i := range a.Records {
@@ -132,7 +133,7 @@ func (a eventAnswer) text() string {
 			count(uint64(r.Batches)), count(uint64(r.Fill)), count(uint64(r.Drops)), count(uint64(r.Upcalls)), us.of(float64(r.UpcallCycles)),
 			slowest(a.Report, n), strings.Join(after, ","))
 	}
-	return b.String() + tab.String()
+	io.WriteString(w, tab.String())
 }
 
 // slowest names the rx queue that took most of iteration n.

@@ -61,11 +61,11 @@ func TestEventGoldens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name+".txt", got.text())
+		golden(t, name+".txt", textOf(got))
 		golden(t, name+".json", string(data)+"\n")
 	}
 	got, err := events(context.Background(), &call{service: &service{}, arguments: &arguments{}})
-	if err != nil || got.text() != "no events\nnote: this program keeps no events\n" {
+	if err != nil || textOf(got) != "no events\nnote: this program keeps no events\n" {
 		t.Errorf("a program that keeps no events: %v, %v", got, err)
 	}
 }

@@ -2,6 +2,7 @@ package pmd
 
 import (
 	"context"
+	"io"
 
 	"github.com/pmdperf/pmdperf/export/ovs"
 	"github.com/pmdperf/pmdperf/history"
@@ -79,7 +80,7 @@ func (g *gapData) share(wall uint64) {
 
 func (a *overheadAnswer) json() any { return a }
 
-func (a *overheadAnswer) text() string {
+func (a *overheadAnswer) write(w io.Writer) {
 	tab := newTable("core", "-gap", "count", "total us", "% of wall", "min us", "mean us", "max us", "longest ended (UTC)")
 	for i := range a.Threads {
 		t := &a.Threads[i]
@@ -93,7 +94,7 @@ func (a *overheadAnswer) text() string {
 				us.optional(g.Min), us.mean(g.Mean), us.optional(g.Max), moment(g.MaxAt))
 		}
 	}
-	return tab.String() + a.lines()
+	io.WriteString(w, tab.String()+a.lines())
 }
 
 // reloadsAnswer is what pmdperf/reloads answers.
@@ -132,7 +133,7 @@ func newReloads(d *ovs.Document, r remarks) *reloadsAnswer {
 
 func (a *reloadsAnswer) json() any { return a }
 
-func (a *reloadsAnswer) text() string {
+func (a *reloadsAnswer) write(w io.Writer) {
 	tab := newTable("core", "reloads", "total us", "min us", "mean us", "p50 us", "p99 us", "max us", "longest ended (UTC)")
 	for i := range a.Threads {
 		t := &a.Threads[i]
@@ -141,7 +142,7 @@ func (a *reloadsAnswer) text() string {
 			us.optional(percentile(t.Percentiles, 50)), us.optional(percentile(t.Percentiles, 99)),
 			us.optional(t.Max), moment(t.MaxAt))
 	}
-	return tab.String() + a.lines()
+	io.WriteString(w, tab.String()+a.lines())
 }
 
 // percentile returns one of the percentiles, or nil if it isn't there.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,9 +77,15 @@ func TestGoldens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name+".txt", a.text())
+		golden(t, name+".txt", textOf(a))
 		golden(t, name+".json", string(data)+"\n")
 	}
+}
+
+func textOf(a answer) string {
+	var b strings.Builder
+	a.write(&b)
+	return b.String()
 }
 
 func golden(t *testing.T, name, got string) {

@@ -2,6 +2,7 @@ package pmd
 
 import (
 	"context"
+	"io"
 
 	"github.com/pmdperf/pmdperf/perf"
 )
@@ -41,10 +42,10 @@ func level(ctx context.Context, c *call) (answer, error) {
 
 func (a *levelAnswer) json() any { return a }
 
-func (a *levelAnswer) text() string {
+func (a *levelAnswer) write(w io.Writer) {
 	tab := newTable("core", "-level", "loop")
 	for _, t := range a.Threads {
 		tab.row(count(uint64(t.Core)), t.Level, t.State)
 	}
-	return tab.String() + a.lines()
+	io.WriteString(w, tab.String()+a.lines())
 }

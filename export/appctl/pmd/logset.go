@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"strings"
@@ -173,15 +174,14 @@ func newLogThread(id identity, s *suspicious.Settings) logThread {
 
 func (l *logAnswer) json() any { return l }
 
-func (l *logAnswer) text() string {
-	var b strings.Builder
+func (l *logAnswer) write(w io.Writer) {
 	for _, t := range l.Threads {
-		fmt.Fprintf(&b, "core %d: %s\n", t.Core, t.text)
+		fmt.Fprintf(w, "core %d: %s\n", t.Core, t.text)
 		if t.Raised != "" {
-			fmt.Fprintf(&b, "core %d: level raised from %s to %s\n", t.Core, t.Raised, perf.Detailed)
+			fmt.Fprintf(w, "core %d: level raised from %s to %s\n", t.Core, t.Raised, perf.Detailed)
 		}
 	}
-	return b.String() + l.lines()
+	io.WriteString(w, l.lines())
 }
 
 func logSet(ctx context.Context, c *call) (answer, error) {

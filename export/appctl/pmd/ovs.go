@@ -3,6 +3,7 @@ package pmd
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/pmdperf/pmdperf/export/ovs"
 	"github.com/pmdperf/pmdperf/history"
@@ -12,12 +13,35 @@ import (
 // report is the answer of a command that Open vSwitch has.
 type report struct {
 	*call
-	printed func() fmt.Stringer
-	data    func() any
+	print func(w io.Writer)
+	data  func() any
 }
 
-func (r report) text() string { return r.printed().String() + r.lines() }
-func (r report) json() any    { return r.data() }
+func (r report) write(w io.Writer) {
+	r.print(w)
+	io.WriteString(w, r.lines())
+}
+
+func (r report) json() any { return r.data() }
+
+// printed is a print that writes a text.
+func printed(text fmt.Stringer) func(io.Writer) {
+	return func(w io.Writer) { io.WriteString(w, text.String()) }
+}
+
+// printout is memory for pmd-perf-show.
+type printout struct {
+	report ovs.PerfReport
+	text   []byte
+}
+
+func (c *call) printPerf(w io.Writer, o ovs.Options) {
+	p := c.printouts.Get().(*printout)
+	defer c.printouts.Put(p)
+	p.report.Build(c.snaps, o)
+	p.text, _ = p.report.AppendText(p.text[:0])
+	w.Write(p.text)
+}
 
 // document is the JSON of pmd-perf-show and pmd-stats-show.
 type document struct {
@@ -56,7 +80,7 @@ func perfShow(ctx context.Context, c *call) (answer, error) {
 		c.addMain()
 	}
 	return report{c,
-		func() fmt.Stringer { return ovs.BuildPerf(c.snaps, o) },
+		func(w io.Writer) { c.printPerf(w, o) },
 		func() any { return c.newDocument(o) }}, nil
 }
 
@@ -66,7 +90,7 @@ func statsShow(ctx context.Context, c *call) (answer, error) {
 	}
 	c.addMain()
 	return report{c,
-		func() fmt.Stringer { return ovs.BuildStats(c.snaps, ovs.Options{}) },
+		printed(ovs.BuildStats(c.snaps, ovs.Options{})),
 		func() any { return c.newDocument(ovs.Options{NoHistograms: true}) }}, nil
 }
 
@@ -76,8 +100,8 @@ type cleared struct {
 	MainThread bool  `json:"main_thread_cleared"`
 }
 
-func (cleared) text() string { return "" }
-func (c cleared) json() any  { return c }
+func (cleared) write(io.Writer) {}
+func (c cleared) json() any     { return c }
 
 func statsClear(ctx context.Context, c *call) (answer, error) {
 	done := cleared{Cores: []int{}}
@@ -120,7 +144,7 @@ func rxqShow(ctx context.Context, c *call) (answer, error) {
 	}
 	seconds := ovs.UsageSeconds(int(c.numbers["-secs"]))
 	r := ovs.BuildRxq(c.snaps, seconds, ovs.Options{})
-	return report{c, func() fmt.Stringer { return r }, func() any {
+	return report{c, printed(r), func() any {
 		d := rxqData{Seconds: seconds, Threads: []rxqThread{}, remarks: c.remarks}
 		for _, b := range r.Blocks {
 			t := rxqThread{Core: b.Thread.Core, NUMA: b.Thread.NUMA, Isolated: *b.Isolated, Queues: []rxqQueue{}}
@@ -161,7 +185,7 @@ func sleepShow(ctx context.Context, c *call) (answer, error) {
 		return nil, err
 	}
 	r := ovs.BuildSleep(c.snaps, c.MaxSleep, ovs.Options{})
-	return report{c, func() fmt.Stringer { return r }, func() any {
+	return report{c, printed(r), func() any {
 		d := sleepData{Default: uint64(max(0, c.MaxSleep).Microseconds()), Threads: []sleepThread{}, remarks: c.remarks}
 		for _, b := range r.Blocks {
 			d.Threads = append(d.Threads, sleepThread{b.Thread.Core, b.Thread.NUMA, *b.MaxSleep})

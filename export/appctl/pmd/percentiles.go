@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -100,7 +101,7 @@ func newPercentiles(d *ovs.Document, r remarks, wanted []source) *percentilesAns
 
 func (a *percentilesAnswer) json() any { return a }
 
-func (a *percentilesAnswer) text() string {
+func (a *percentilesAnswer) write(w io.Writer) {
 	tab := newTable("core", "-histogram", "-unit", "samples", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "p99.999", "max")
 	for i := range a.Threads {
 		t := &a.Threads[i]
@@ -127,7 +128,7 @@ func (a *percentilesAnswer) text() string {
 			}
 		}
 	}
-	return tab.String() + a.lines()
+	io.WriteString(w, tab.String()+a.lines())
 }
 
 // distributionAnswer is what pmdperf/percentiles -hdr answers: one histogram of
@@ -139,8 +140,8 @@ type distributionAnswer struct {
 	Text      string `json:"percentile_distribution"`
 }
 
-func (a *distributionAnswer) json() any    { return a }
-func (a *distributionAnswer) text() string { return a.Text }
+func (a *distributionAnswer) json() any         { return a }
+func (a *distributionAnswer) write(w io.Writer) { io.WriteString(w, a.Text) }
 
 func distribution(ctx context.Context, c *call, wanted []source) (answer, error) {
 	if len(wanted) != 1 {
@@ -171,8 +172,8 @@ type hdrLogAnswer struct {
 	remarks
 }
 
-func (a *hdrLogAnswer) json() any    { return a }
-func (a *hdrLogAnswer) text() string { return a.Text }
+func (a *hdrLogAnswer) json() any         { return a }
+func (a *hdrLogAnswer) write(w io.Writer) { io.WriteString(w, a.Text) }
 
 // logged answers with all histograms that hold anything. Remarks would be no lines of a
 // log: its text has none.

@@ -2,6 +2,7 @@ package pmd
 
 import (
 	"context"
+	"io"
 	"strconv"
 
 	"github.com/pmdperf/pmdperf/export/ovs"
@@ -40,7 +41,7 @@ func newSizes(d *ovs.Document, r remarks) *sizesAnswer {
 
 func (a *sizesAnswer) json() any { return a }
 
-func (a *sizesAnswer) text() string {
+func (a *sizesAnswer) write(w io.Writer) {
 	columns := []string{"core", "-port", "-queue", "packets"}
 	columns = append(columns, perf.SizeNames[:]...)
 	tab := newTable(append(columns, "multicast", "broadcast")...)
@@ -76,5 +77,5 @@ func (a *sizesAnswer) text() string {
 			row(t, "tx", &t.Tx[j])
 		}
 	}
-	return tab.String() + a.lines()
+	io.WriteString(w, tab.String()+a.lines())
 }
