@@ -26,9 +26,11 @@ soon as the PMD that had it has let go of it. With "busy" the PMDs, with everyth
 prepared, stop polling and wait busily until all have. With "blocking" they sleep until
 the control thread has prepared everything and wakes them. Packets that were lost in a
 window that begins with the reload are shown beside those of windows without.
-Reloads in which a PMD's thread was off its core are shown apart.`,
+Reloads in which a PMD's thread was off its core are shown apart. On a real port it is
+what arrives there that may be lost, as its driver counts it.`,
 		Example: `  pmdperf bench reload
   pmdperf bench reload --pmds 2 --cores 2-3 --rate 5M --ring 512
+  pmdperf bench reload --port afpacket:eth1 --queues 1
   pmdperf bench reload --format json | jq '.rows[].histogram'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,10 +54,11 @@ Reloads in which a PMD's thread was off its core are shown apart.`,
 	flags.SortFlags = false
 	addFlag(flags, &c.PMDs, "pmds", "list", "", "numbers of PMDs, each with tables of its own (default 1, and 2 where there are the cores)", parseCounts)
 	addFlag(flags, &c.Reloads, "reloads", "count", "1000", "reloads with each scheme", parseCount)
-	addFlag(flags, &c.Rate, "rate", "pps", "1M", "packets a second", parseRate)
+	addFlag(flags, &c.Rate, "rate", "pps", "1M", "packets a second from a port in memory", parseRate)
 	addFlag(flags, &c.RingSize, "ring", "packets", "1024", "packets that a receive queue holds, a power of two", parseCount)
 	addFlag(flags, &c.Queues, "queues", "count", "2", "receive queues", parseCount)
 	addFlag(flags, &c.Window, "window", "duration", "2ms", "how long lost packets are counted", parseDuration)
+	f.addPorts(cmd)
 	f.add(cmd, "100 reloads")
 	return cmd
 }

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -9,12 +10,11 @@ import (
 	"github.com/pmdperf/pmdperf/internal/netlab"
 )
 
-// TestOverheadOnRealPorts: a network interface does as well as memory, as long as
-// somebody sends.
-func TestOverheadOnRealPorts(t *testing.T) {
+// sendTo has a lab's new interface receive 50,000 packets a second until the test ends.
+func sendTo(t *testing.T, name string) {
 	lab := netlab.New(t)
-	lab.Veth("a0", "a1", 1)
-	sender := lab.Sender("a1")
+	lab.Veth(name, "peer", 1)
+	sender := lab.Sender("peer")
 	stop := make(chan struct{})
 	var sending sync.WaitGroup
 	sending.Go(func() {
@@ -31,7 +31,13 @@ func TestOverheadOnRealPorts(t *testing.T) {
 			}
 		}
 	})
-	defer func() { close(stop); sending.Wait() }()
+	t.Cleanup(func() { close(stop); sending.Wait() })
+}
+
+// TestOverheadOnRealPorts: a network interface does as well as memory, as long as
+// somebody sends.
+func TestOverheadOnRealPorts(t *testing.T) {
+	sendTo(t, "a0")
 	c := smallOverhead()
 	c.Ports, c.Subtables, c.Slice, c.Rounds = []string{"afpacket:a0"}, []int{1}, 50*time.Millisecond, 3
 	r, err := Overhead(t.Context(), c)
@@ -51,5 +57,37 @@ func TestOverheadOnRealPorts(t *testing.T) {
 		if strings.Contains(n, "generator") {
 			t.Errorf("no generator ran, but: %s", n)
 		}
+	}
+}
+
+// TestReloadOnRealPorts: a reload keeps a network interface from being polled as it does
+// memory, and what its ring can't hold meanwhile is counted.
+func TestReloadOnRealPorts(t *testing.T) {
+	sendTo(t, "a0")
+	c := smallReload()
+	c.Ports, c.Queues, c.Rate = []string{"afpacket:a0"}, 1, 0
+	r, err := Reload(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range schemes[:3] {
+		var gaps, windows float64
+		for i := range r.Rows {
+			row := &r.Rows[i]
+			if row.Label("scheme") == string(scheme) && row.Label("gap of the") == "queue" {
+				f, _ := row.Figure("gaps")
+				gaps += f.Value
+			}
+			if row.Label("reload") == string(scheme) {
+				f, _ := row.Figure("windows")
+				windows += f.Value
+			}
+		}
+		if gaps != float64(c.Reloads) || windows != float64(c.Reloads) {
+			t.Errorf("%s: %v gaps of the queue and %v windows in %d reloads", scheme, gaps, windows, c.Reloads)
+		}
+	}
+	if got := r.Parameters[slices.IndexFunc(r.Parameters, func(p Parameter) bool { return p.Name == "rate" })].Value; got != "as they come" {
+		t.Errorf("the rate is %s", got)
 	}
 }

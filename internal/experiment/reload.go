@@ -18,7 +18,7 @@ type ReloadConfig struct {
 	Common
 	PMDs     []int         // how many PMDs, for a table each; without cores they run on the last ones
 	Reloads  int           // with each scheme
-	Rate     float64       // packets a second and port
+	Rate     float64       // packets a second and port in memory; real ports get what is sent to them
 	RingSize int           // packets that a receive queue holds
 	Queues   int           // receive queues
 	Window   time.Duration // for which lost packets are counted, beginning with the reload
@@ -31,7 +31,7 @@ func (c *ReloadConfig) Validate() error {
 		return fmt.Errorf("%d reloads: choose at least 1", c.Reloads)
 	case len(c.PMDs) == 0:
 		return errors.New("no number of PMDs: name at least one")
-	case !(c.Rate > 0):
+	case c.inMemory() && !(c.Rate > 0):
 		return fmt.Errorf("rate %v: choose more than 0, as what is lost depends on it", c.Rate)
 	}
 	if err := checkSlice(c.Window); err != nil {
@@ -51,7 +51,10 @@ func (c *ReloadConfig) Validate() error {
 func (c *ReloadConfig) forwarder(cores []int) dataplane.Config {
 	cfg := c.dataplane()
 	cfg.Cores = cores
-	cfg.Queues, cfg.Rate, cfg.RingSize = c.Queues, c.Rate, c.RingSize
+	cfg.Queues, cfg.RingSize = c.Queues, c.RingSize
+	if c.inMemory() {
+		cfg.Rate = c.Rate
+	}
 	cfg.Flows, cfg.Subtables = 1000, 4
 	cfg.Profile = dataplane.ProfileScatter
 	cfg.Level = perf.Detailed
@@ -77,7 +80,11 @@ func Reload(ctx context.Context, c ReloadConfig) (r *Report, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	r = begin("reload", append(c.parameters(), parameter("reloads", c.Reloads), parameter("rate", fmt.Sprintf("%.0f packets/s", c.Rate)),
+	rate := "as they come"
+	if c.inMemory() {
+		rate = fmt.Sprintf("%.0f packets/s", c.Rate)
+	}
+	r = begin("reload", append(c.parameters(), parameter("reloads", c.Reloads), parameter("rate", rate),
 		parameter("ring", c.RingSize), parameter("queues", c.Queues), parameter("window", c.Window))...)
 	defer r.end(ctx)
 	for _, n := range c.PMDs {
