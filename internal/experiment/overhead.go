@@ -85,8 +85,8 @@ var plainLevels = []struct {
 }{{levelOff, perf.Off}, {levelOffAgain, perf.Off}, {levelBasic, perf.Basic}, {levelDetailed, perf.Detailed}}
 
 // blockRounds is how many rounds are measured with probes, or without, at a time:
-// opening and closing them takes some 70 ms.
-const blockRounds = 10
+// opening and closing them takes some 70 ms, as much as five rounds.
+const blockRounds = 25
 
 // blockOf is the same for few rounds, so that there are some blocks.
 func blockOf(rounds int) int { return max(1, min(blockRounds, rounds/10)) }
