@@ -242,7 +242,7 @@ func (b *bomb) Read(p []byte) (int, error) {
 // text reads a log, and what show commands printed in it.
 func (c *Collector) text(src int, r io.Reader, found *atomic.Bool) error {
 	shows := newShows(r)
-	log := ovslog.NewReader(readAhead(shows))
+	log := ovslog.NewReader(shows)
 	eachRecord(log, func(rec ovslog.Record) {
 		c.Case.AddRecord(src, rec)
 		found.Store(true)

@@ -1,70 +1,15 @@
 package evidence
 
-import (
-	"io"
+import "github.com/pmdperf/pmdperf/suspicious/ovslog"
 
-	"github.com/pmdperf/pmdperf/suspicious/ovslog"
-)
-
-// A log is read, parsed and investigated by a goroutine each, as each takes a third of
-// the time. They hand over many lines or events at a time, in buffers that are used
-// again; the buffers are large, as a processor that others use too is slow to be had.
+// A log is parsed and investigated by a goroutine each, beside the one in which ovslog reads
+// ahead. They hand over many events at a time, in memory that is used again.
 
 const (
-	ahead       = 4     // buffers under way
+	ahead       = 4     // batches under way
 	batchEvents = 1024  // events in one, or
 	batchRows   = 12288 // rows of their tables
 )
-
-// readAhead returns a reader of what s lets pass, which it reads in a goroutine of its own.
-// It must be read to its end.
-func readAhead(s *shows) io.Reader {
-	a := &aheadReader{full: make(chan aheadBuffer, ahead), free: make(chan []byte, ahead)}
-	for range ahead {
-		a.free <- nil // made when it is needed
-	}
-	go func() {
-		defer close(a.full)
-		for buf := range a.free {
-			if buf == nil {
-				buf = make([]byte, chunk)
-			}
-			text, used, err := s.next(buf)
-			a.full <- aheadBuffer{text, used, err}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return a
-}
-
-type aheadReader struct {
-	full chan aheadBuffer
-	free chan []byte
-	now  aheadBuffer
-}
-
-type aheadBuffer struct {
-	text []byte // not read yet
-	buf  []byte // to be used again
-	err  error  // after the text
-}
-
-func (a *aheadReader) Read(p []byte) (int, error) {
-	for len(a.now.text) == 0 {
-		if a.now.err != nil {
-			return 0, a.now.err
-		}
-		if a.now.buf != nil {
-			a.free <- a.now.buf
-		}
-		a.now = <-a.full
-	}
-	n := copy(p, a.now.text)
-	a.now.text = a.now.text[n:]
-	return n, nil
-}
 
 // A batch is records in their order, and what they point to.
 type batch struct {

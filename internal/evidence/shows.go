@@ -24,7 +24,9 @@ type section struct {
 // leaves empty lines in its place, so that all others keep their numbers.
 type shows struct {
 	r        io.Reader
-	buf      []byte // read, and not passed on yet
+	err      error  // why there is no more to be read
+	buf      []byte // what was read
+	done     int    // bytes of it that were passed on
 	out      []byte // to be passed on
 	number   int    // lines before buf
 	sections []section
@@ -33,28 +35,35 @@ type shows struct {
 	cut      int  // lines that found no room in them
 }
 
-func newShows(r io.Reader) *shows { return &shows{r: r} }
+func newShows(r io.Reader) *shows { return &shows{r: r, buf: make([]byte, 0, chunk)} }
 
-// next reads some more into room, with what was left over before, and returns whole lines
-// that are passed on; of a line without end, what there is. They may be in the room that
-// next got the time before, which it returns to be used again after them.
-func (s *shows) next(room []byte) (out, used []byte, err error) {
-	if s.buf == nil {
-		s.buf = make([]byte, 0, chunk)
+// Read reads what is passed on.
+func (s *shows) Read(p []byte) (int, error) {
+	for n := 1; len(s.out) == 0 && n > 0; {
+		if s.err != nil {
+			return 0, s.err
+		}
+		n = s.next()
 	}
-	n, err := s.r.Read(s.buf[len(s.buf):cap(s.buf)])
-	used = s.buf[:len(s.buf)+n]
-	whole := bytes.LastIndexByte(used, '\n') + 1
-	if err != nil || whole == 0 && len(used) == cap(used) {
-		whole = len(used)
+	n := copy(p, s.out)
+	s.out = s.out[n:]
+	return n, nil
+}
+
+// next reads some more and passes whole lines on; of a line without end, what there is. It
+// returns how much it read.
+func (s *shows) next() (n int) {
+	s.buf = s.buf[:copy(s.buf, s.buf[s.done:])]
+	n, s.err = s.r.Read(s.buf[len(s.buf):cap(s.buf)])
+	s.buf = s.buf[:len(s.buf)+n]
+	s.done = bytes.LastIndexByte(s.buf, '\n') + 1
+	if s.err != nil || s.done == 0 && len(s.buf) == cap(s.buf) {
+		s.done = len(s.buf)
 	}
-	// What is passed on stays where it is while the rest, and more, goes elsewhere.
-	s.buf = append(room[:0], used[whole:]...)
-	s.out = nil
-	if whole > 0 {
-		s.pass(used[:whole])
+	if s.done > 0 {
+		s.pass(s.buf[:s.done])
 	}
-	return s.out, used, err
+	return n
 }
 
 // pass passes lines on, or keeps them.

@@ -209,7 +209,9 @@ func (r *Reader) countEpoch(t *thread, o Origin, iteration uint64) {
 
 // neighborhood takes the first line of a table.
 func (r *Reader) neighborhood(t *thread, o Origin) {
-	if t.open != nil && o.Seq != 0 && t.open.seq == o.Seq {
+	// Where it stands under its rows, they have made a table by now if it comes again.
+	again := t.open != nil && t.open.seq == o.Seq || r.order == newestFirst && t.said.seq == o.Seq && t.lastSeq == o.Seq
+	if again && o.Seq != 0 {
 		r.stats.Repeated++
 		return
 	}

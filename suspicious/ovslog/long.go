@@ -42,6 +42,9 @@ func (r *Reader) text(s []byte) (all bool) {
 		return false
 	}
 	r.parted = part
+	if len(r.pieces) > 0 && hasStamp(body) {
+		r.settle()
+	}
 	begins := r.begins(body)
 	if len(r.pieces) > 0 && !part {
 		if r.join(body) || r.join(s) {
@@ -81,7 +84,21 @@ func (r *Reader) text(s []byte) (all bool) {
 	}
 	r.pieces = append(r.pieces, bytes.Clone(body))
 	r.rawPieces = append(r.rawPieces, bytes.Clone(r.raw))
+	r.seemed = r.goesOn
 	return false
+}
+
+// settle takes the pieces for a whole line if they make one and only seemed to go on,
+// with a number at their end: what comes now can't be the rest of it.
+func (r *Reader) settle() bool {
+	if len(r.pieces) == 0 || len(r.pieces) > maxTried || !r.seemed || r.order == newestFirst {
+		return false
+	}
+	goesOn := r.goesOn
+	r.goesOn = false
+	whole := r.joinParts(r.pieces)
+	r.goesOn = goesOn
+	return whole
 }
 
 // joinRaw is join for lines that were wrapped after all else was done to them: what
@@ -253,7 +270,7 @@ func cutContainer(s []byte) (rest []byte, ok bool) {
 
 // endPieces gives up on a line that never became whole.
 func (r *Reader) endPieces() {
-	if len(r.pieces) == 0 {
+	if len(r.pieces) == 0 || len(r.pieces) > 1 && r.settle() {
 		return
 	}
 	pieces := r.pieces

@@ -46,7 +46,6 @@ type Reader struct {
 	err     error
 	stats   Stats
 	event   Event // the one being told
-	now     Row   // the one being read
 
 	threads map[string]*thread
 	all     []*thread // the same in the order of their appearance
@@ -72,6 +71,7 @@ type Reader struct {
 	pieces    [][]byte // of a line that isn't whole yet
 	rawPieces [][]byte // the same as they are in the input
 	piecesAt  int      // its line
+	seemed    bool     // its last piece ends with a number that may go on
 	folds     bool     // quoted-printable is what was done to the text last
 	wraps     bool     // every line of the greatest width goes on in the next
 	folding   bool     // the line under way is such a one
@@ -108,13 +108,15 @@ func (r *Reader) Records() iter.Seq[Record] {
 			return
 		}
 		r.in = newLines(src)
+		defer r.in.close()
 		r.sniff(r.in.peek())
+		r.in.readAhead()
 		short := !r.folds && !r.wraps
 		for !r.stopped {
 			if short {
-				if r.in.row(&r.now) {
+				if row := r.in.row(); row != nil {
 					r.endPieces()
-					r.row(&r.now, r.in.number)
+					r.row(row, r.in.number)
 					continue
 				}
 			}

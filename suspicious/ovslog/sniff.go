@@ -9,7 +9,7 @@ import (
 func (r *Reader) sniff(head []byte) {
 	width := r.sniffLines(head)
 	head = plain(head)
-	for _, mark := range []string{"iter=3D", "=1B[", "=C2=A0"} {
+	for _, mark := range []string{"iter=3D", "duration=3D", "=1B[", "=C2=A0"} {
 		r.quoted = r.quoted || bytes.Contains(head, []byte(mark))
 	}
 	if numbered(head) {
