@@ -9,10 +9,7 @@ import (
 // before or after it, or be a piece of a line. It reports whether it took all of
 // r.raw, not only s.
 func (r *Reader) text(s []byte) (all bool) {
-	s = bytes.TrimRight(s, " ")
-	for bytes.HasSuffix(s, []byte(" |")) {
-		s = bytes.TrimRight(s[:len(s)-2], " ")
-	}
+	s = cutBars(s)
 	if soft, ok := bytes.CutSuffix(s, []byte("=")); ok {
 		s = soft // quoted-printable: the line goes on, just here
 		r.soft = true
@@ -86,6 +83,15 @@ func (r *Reader) text(s []byte) (all bool) {
 	r.rawPieces = append(r.rawPieces, bytes.Clone(r.raw))
 	r.seemed = r.goesOn
 	return false
+}
+
+// cutBars cuts off the bars and blanks that a table has at the ends of its lines.
+func cutBars(s []byte) []byte {
+	s = bytes.TrimRight(s, " ")
+	for bytes.HasSuffix(s, []byte(" |")) {
+		s = bytes.TrimRight(s[:len(s)-2], " ")
+	}
+	return s
 }
 
 // settle takes the pieces for a whole line if they make one and only seemed to go on,
@@ -313,7 +319,17 @@ func (r *Reader) join(piece []byte) bool {
 		return false
 	}
 	slices.Reverse(parts)
-	return r.joinParts(parts)
+	goesOn := r.goesOn
+	r.goesOn = r.atWidth(r.rawPieces[0]) // which has the end of the line
+	whole := r.joinParts(parts)
+	r.goesOn = goesOn
+	return whole
+}
+
+// atWidth reports whether a line is as wide as any and ends with a number, which may go on
+// in the next then.
+func (r *Reader) atWidth(raw []byte) bool {
+	return r.width > 0 && len(raw) == r.width && isDigit(raw[len(raw)-1])
 }
 
 // halved reports whether a part of the prefix is missing in the middle.
@@ -382,6 +398,9 @@ func (r *Reader) take(s, body []byte, joined bool) bool {
 		return true
 	}
 	v, ok := parseVlog(s)
+	if ok && !joined && len(v.stamp) == 0 && len(r.pieces) > 0 && hasStamp(r.pieces[0]) {
+		return false // its time was wrapped off
+	}
 	if r.goesOn && bytes.Contains(s, []byte(logSet)) {
 		return false // its last number may be half of one
 	}
@@ -467,7 +486,7 @@ func familiar(b []byte) bool {
 
 // mayBecome reports whether a message may be the first part of a known one.
 func mayBecome(msg []byte) bool {
-	for _, words := range []string{"Unreasonably long ", "faults: ", "context switches: ", "blocked ", "Core ", "There are ", "There is no available", "Dropped ", "Estimated TSC", "DPDK provided"} {
+	for _, words := range []string{logSet, "Unreasonably long ", "faults: ", "context switches: ", "blocked ", "Core ", "There are ", "There is no available", "Dropped ", "Estimated TSC", "DPDK provided"} {
 		if n := min(len(msg), len(words)); n > 0 && string(msg[:n]) == words[:n] {
 			return true
 		}
@@ -665,7 +684,7 @@ func peelHost(s []byte) []byte {
 		return s
 	}
 	program := bytes.IndexByte(s[host+1:], ' ')
-	if program > 1 && s[host+program] == ':' {
+	if program > 1 && s[host+program] == ':' && bytes.IndexByte(s[:host+program], '|') < 0 {
 		return s[host+1+program+1:]
 	}
 	return s

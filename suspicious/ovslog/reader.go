@@ -237,8 +237,10 @@ func (r *Reader) split(raw []byte) {
 			break
 		}
 	}
-	// A number at the end of a line of the greatest width may go on in the next.
-	goesOn := r.width > 0 && len(raw) == r.width && isDigit(raw[len(raw)-1])
+	goesOn := r.atWidth(raw)
+	if r.quoted {
+		raw = cutBars(raw) // or else a soft line end before them is none
+	}
 	text := clean(raw, r.quoted)
 	r.raw, r.inner = raw, false
 	for len(text) > 0 && !r.stopped {
