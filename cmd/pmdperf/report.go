@@ -237,6 +237,7 @@ func addSpan(p *report.Page, s *live.Span, sample *live.Sample) {
 		{"Received", []string{count(s, live.RxPackets), rate(s, live.RxPackets), length(s, s.CyclesPerPacket(), "each")}},
 		{"Sent", []string{count(s, live.TxPackets), rate(s, live.TxPackets)}},
 		{"Dropped", []string{count(s, live.Drops)}},
+		{"Lost in full rings", []string{count(s, live.RxDrops)}},
 		{"Upcalls", []string{count(s, live.Upcalls), known("%s/s", s.UpcallsPerSecond(), human.Short)}},
 		{"Lost upcalls", []string{count(s, live.LostUpcalls)}},
 	} {

@@ -120,8 +120,13 @@ func (p *page) time(s *live.Span) {
 }
 
 func (p *page) packets(s *live.Span) {
+	lost := s.Counts.Get(live.RxDrops)
+	if lost == 0 {
+		lost = math.NaN() // or not reported
+	}
 	p.line("received", count(s, live.RxPackets), rate(s, live.RxPackets),
-		length(s, s.CyclesPerPacket(), "each"), known("%s a batch", s.Per(live.RxPackets, live.RxBatches), oneDecimal))
+		length(s, s.CyclesPerPacket(), "each"), known("%s a batch", s.Per(live.RxPackets, live.RxBatches), oneDecimal),
+		known("%s lost in full rings", lost, whole))
 	p.line("sent", count(s, live.TxPackets), rate(s, live.TxPackets),
 		known("%s a batch", s.Per(live.TxPackets, live.TxBatches), oneDecimal), known("%s dropped", s.Counts.Get(live.Drops), whole))
 	if !(s.Counts.Get(live.Passes) > 0) {

@@ -145,7 +145,8 @@ func suspiciousCounts(s *perf.Snapshot) *SuspiciousCounts {
 type PacketCounts struct {
 	Rx          uint64  `json:"rx"`
 	Tx          uint64  `json:"tx"`
-	Drops       uint64  `json:"drops"` // as the program reported them
+	Drops       uint64  `json:"drops"`    // as the program reported them
+	RxDrops     uint64  `json:"rx_drops"` // of rings of rx queues that were full, likewise; not among Rx
 	TxBatches   uint64  `json:"tx_batches"`
 	RxBatches   *uint64 `json:"rx_batches,omitempty"`   // recorded in detail only
 	FullBatches *uint64 `json:"full_batches,omitempty"` // as large as can be; recorded in detail only
@@ -346,7 +347,7 @@ func recorded(s *perf.Snapshot, o *Options) Recorded {
 		UntilTick: s.Until,
 		NowTick:   s.Now,
 		ClockBack: s.ClockBack,
-		Packets:   PacketCounts{Rx: t.RxPackets, Tx: t.TxPackets, Drops: t.Drops, TxBatches: s.Counts[perf.TxBatches]},
+		Packets:   PacketCounts{Rx: t.RxPackets, Tx: t.TxPackets, Drops: t.Drops, RxDrops: t.RxDrops, TxBatches: s.Counts[perf.TxBatches]},
 		Datapath: DatapathCounts{
 			Passes:          s.DatapathPasses(),
 			Recirculations:  s.Counts[perf.Recirc],

@@ -198,7 +198,7 @@ func detailed() *perf.Snapshot {
 		Totals: perf.Totals{
 			Iterations: 2, BusyIterations: 1, SleepIterations: 1, DetailIterations: 2,
 			Cycles: 3_000_000, BusyCycles: 2_000_000, Sleep: 1_000_000,
-			RxPackets: 33, TxPackets: 32, RxBatches: 2, FullBatches: 1, Drops: 1, UpcallCycles: 100_000,
+			RxPackets: 33, TxPackets: 32, RxBatches: 2, FullBatches: 1, Drops: 1, RxDrops: 3, UpcallCycles: 100_000,
 		},
 		Counters:      []perf.NamedCount{{Name: "acl_denied", Count: 5}},
 		Timers:        []perf.TimerStats{{Name: "crypto", Count: 2, Cycles: 900, Max: 500, MaxIteration: 41}, {Name: "unused"}},

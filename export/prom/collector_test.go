@@ -121,6 +121,7 @@ func TestCollector(t *testing.T) {
 			"ovs_pmd_rx_packets_total" + pmd:                          float64(s.Totals.RxPackets),
 			"ovs_pmd_tx_packets_total" + pmd:                          float64(s.Totals.TxPackets),
 			"ovs_pmd_dropped_packets_total" + pmd:                     float64(s.Totals.Drops),
+			"ovs_pmd_rx_ring_dropped_packets_total" + pmd:             float64(s.Totals.RxDrops),
 			"ovs_pmd_tx_batches_total" + pmd:                          float64(s.Counts[perf.TxBatches]),
 			"ovs_pmd_datapath_passes_total" + pmd:                     float64(s.DatapathPasses()),
 			"ovs_pmd_lookup_hits_total" + with("cache", "emc"):        float64(s.Counts[perf.EMCHit]),

@@ -111,6 +111,7 @@ func (p *loop) pass(n int, retries perf.Counter) {
 		p.Tx(31, 1)
 		p.TxSizes(0, []uint16{60})
 		p.Drop(1)
+		p.RxDrop(2)
 	}
 	p.Poll(1)
 	p.Batch(0, 3)

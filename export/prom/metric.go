@@ -25,6 +25,7 @@ const (
 	RxPackets       // M
 	TxPackets       // M
 	DroppedPackets  // M
+	RxRingDrops     //
 	RxBatches       //
 	FullRxBatches   //
 	TxBatches       // M
@@ -148,6 +149,7 @@ var families = [numMetrics]family{
 	RxPackets:       {"rx_packets_total", counter, "Packets received.", nil, true},
 	TxPackets:       {"tx_packets_total", counter, "Packets sent.", nil, true},
 	DroppedPackets:  {"dropped_packets_total", counter, "Packets that the thread dropped or that a transmit queue did not take.", nil, true},
+	RxRingDrops:     {"rx_ring_dropped_packets_total", counter, "Packets that rings of receive queues dropped as they were full, where the program reports it.", nil, false},
 	RxBatches:       {"rx_batches_total", counter, "Receive batches that were not empty; level detailed only.", nil, false},
 	FullRxBatches:   {"full_rx_batches_total", counter, "Receive batches as large as can be, after which the queue may have held more; level detailed only.", nil, false},
 	TxBatches:       {"tx_batches_total", counter, "Transmit batches.", nil, true},

@@ -101,6 +101,7 @@ func (t *Thread) iterations(s *perf.Snapshot) {
 	t.setCount(UsedCycles, n.Cycles)
 	t.setTicks(SleepSeconds, n.Sleep)
 	t.setTicks(LongestIteration, s.Slowest.Cycles)
+	t.setCount(RxRingDrops, n.RxDrops)
 	if detailed(s) {
 		t.setCount(RxBatches, n.RxBatches)
 		t.setCount(FullRxBatches, n.FullBatches)

@@ -136,6 +136,7 @@ func recorded(r *ovs.Recorded, stalled bool) *prom.Thread {
 		w.count(prom.Cycles, c.Sleep, "sleep")
 		w.count(prom.UsedCycles, c.Used)
 		w.seconds(prom.SleepSeconds, c.Sleep)
+		w.count(prom.RxRingDrops, r.Packets.RxDrops)
 	}
 	w.packets(r)
 	for i := range histograms {

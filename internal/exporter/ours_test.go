@@ -109,6 +109,7 @@ func record(t *testing.T, g *perf.Registry, core int) {
 			r.Tx(31, 1)
 			r.TxSizes(0, []uint16{60})
 			r.Drop(1)
+			r.RxDrop(2)
 		}
 		r.Poll(1)
 		r.Batch(0, 3)

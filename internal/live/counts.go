@@ -24,6 +24,7 @@ const (
 	BusyPackets // received up to the moment that BusyCycles are from
 	TxPackets
 	Drops
+	RxDrops // of rings of rx queues
 	RxBatches
 	TxBatches
 

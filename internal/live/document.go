@@ -90,6 +90,7 @@ func fromDocument(t *ovs.Recorded) PMD {
 	set(BusyPackets, t.Packets.Rx)
 	set(TxPackets, t.Packets.Tx)
 	set(Drops, t.Packets.Drops)
+	set(RxDrops, t.Packets.RxDrops)
 	set(TxBatches, t.Packets.TxBatches)
 	if b := t.Packets.RxBatches; b != nil {
 		set(RxBatches, *b)
