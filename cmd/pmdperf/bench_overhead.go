@@ -27,7 +27,7 @@ the same round.
 For each number of flows and subtables the table has the throughput, the cycles a packet
 takes, by how many percent the level changes the throughput, how many cycles a packet it
 costs, and how many more rounds it takes until the interval of the change is no wider
-than 0.5 points. All takes some 40 minutes; --quick makes few rounds, so that its
+than 0.5 points. All takes some 25 minutes; --quick makes few rounds, so that its
 intervals are wide.`,
 		Example: `  pmdperf bench overhead --quick
   pmdperf bench overhead --format json >overhead.json

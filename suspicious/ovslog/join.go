@@ -142,7 +142,8 @@ func (r *Reader) header(t *thread, o Origin, h *header) {
 	r.above = t
 	// Where the newest message comes first, the table has already been.
 	if tab, i := r.waiting(t, h.iteration); tab != nil {
-		r.tell(&ev, tab, i)
+		r.event = ev // which so needs no memory of its own
+		r.tell(&r.event, tab, i)
 		tab.twice = true // told
 		return
 	}
@@ -490,24 +491,23 @@ func (r *Reader) close(tab *table) {
 // drop tells a table that has no header, unless it was told with one.
 func (r *Reader) drop(tab *table) {
 	if !tab.twice {
-		ev := Event{Origin: Origin{}, Core: -1, Culprit: -1}
+		r.event = Event{Core: -1, Culprit: -1}
 		if t := tab.thread; t != nil && !tab.guessed {
-			ev.Thread, ev.Core, ev.Epoch = t.name, t.core, t.epoch
+			r.event.Thread, r.event.Core, r.event.Epoch = t.name, t.core, t.epoch
 		}
-		r.tell(&ev, tab, -1)
+		r.tell(&r.event, tab, -1)
 	}
 	r.free = append(r.free, tab)
 }
 
-// tell yields an event.
+// tell yields an event, with its table if there is one.
 func (r *Reader) tell(ev *Event, tab *table, culprit int) {
-	r.event = *ev
 	if tab != nil {
-		r.event.Table, r.event.Culprit = tab.rows, culprit
-		r.event.TableTime, r.event.TableSeq, r.event.TableLine = tab.time, tab.seq, tab.line
+		ev.Table, ev.Culprit = tab.rows, culprit
+		ev.TableTime, ev.TableSeq, ev.TableLine = tab.time, tab.seq, tab.line
 	}
 	r.stats.Events++
-	r.emit(&r.event)
+	r.emit(ev)
 }
 
 // flush ends everything that waits for more.

@@ -45,7 +45,7 @@ type Reader struct {
 	stopped bool
 	err     error
 	stats   Stats
-	event   Event // the one being told
+	event   Event // one being told that is not among a thread's pending
 
 	threads map[string]*thread
 	all     []*thread // the same in the order of their appearance
