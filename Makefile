@@ -90,7 +90,8 @@ confusion: ## provoke every cause of slow iterations and print what was named (r
 .PHONY: results
 results: build ## run all experiments (an hour, quiet machine, root for all probes) and write docs/results.md
 	@mkdir -p docs/results
-	@for e in overhead reload profiles vhost self; do bin/pmdperf bench $$e $(BENCH) --format json >bin/$$e.json && mv bin/$$e.json docs/results/ || exit 1; done
+	@bin/pmdperf bench overhead $(or $(BENCH),--until 0.5) --format json >bin/overhead.json && mv bin/overhead.json docs/results/
+	@for e in reload profiles vhost self; do bin/pmdperf bench $$e $(BENCH) --format json >bin/$$e.json && mv bin/$$e.json docs/results/ || exit 1; done
 	@bin/pmdperf bench causes --format json >bin/causes.json && mv bin/causes.json docs/results/
 	@go run ./internal/results docs/results >bin/results.md && mv bin/results.md docs/results.md
 

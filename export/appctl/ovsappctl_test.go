@@ -34,7 +34,9 @@ func TestOvsAppctl(t *testing.T) {
 	t.Setenv("OVS_RUNDIR", dir)
 	s := serve(t, Config{RunDir: dir, Version: "1.2", Exit: func() {}})
 	var bigText strings.Builder
-	big.Text(soon(t), &bigText, []string{"10000000"})
+	if err := big.Text(soon(t), &bigText, []string{"10000000"}); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		args           []string
 		stdout, stderr string

@@ -1,6 +1,7 @@
 package appctl
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -64,7 +65,7 @@ func (t *textWriter) WriteString(s string) (int, error) { return writeText(t, s)
 
 func writeText[Text string | []byte](t *textWriter, s Text) (int, error) {
 	if len(s) > 0 {
-		t.reply = appendEscaped(t.reply, s)
+		t.reply = appendEscaped(slices.Grow(t.reply, len(s)+len(s)/16+64), s)
 		t.last = s[len(s)-1]
 	}
 	return len(s), nil

@@ -105,6 +105,14 @@ func TestPerfFullColumn(t *testing.T) {
 	}
 }
 
+// A label that is wider than its column is followed by its value.
+func TestPerfWideLabel(t *testing.T) {
+	r := &PerfReport{Blocks: []PerfBlock{{Rows: []Row{{Label: "Packets of a patched switch", Detail: true, Value: 7}}}}}
+	if want := "  - Packets of a patched switch:           7\n"; !strings.HasSuffix(r.String(), want) {
+		t.Errorf("%q, want %q at its end", r.String(), want)
+	}
+}
+
 func TestParsePerfUnread(t *testing.T) {
 	text := strings.Join([]string{
 		"Time: 14:46:09.304",                      // 1

@@ -68,7 +68,7 @@ func (r *Row) write(b *bytes.Buffer) {
 	b.WriteString(r.Label)
 	b.WriteByte(':')
 	length := b.Len() - begin
-	pad(b, "", nameWidth-length)
+	fill(b, ' ', nameWidth-length)
 	var room [20]byte
 	value := strconv.AppendUint(room[:0], r.Value, 10)
 	if len(value) >= valueWidth && length >= nameWidth {

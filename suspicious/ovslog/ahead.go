@@ -46,29 +46,38 @@ func startAhead(r io.Reader, begun []byte) *ahead {
 // close ends the goroutine, at the latest when the read that is under way has ended.
 func (a *ahead) close() { close(a.done) }
 
+func (a *ahead) closed() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (a *ahead) run(r io.Reader, begun []byte) {
 	var c *chunk
-	for c == nil || c.err == nil {
+	for (c == nil || c.err == nil) && !a.closed() {
 		select {
 		case <-a.done:
 			return
 		case c = <-a.free:
 		}
-		begun = c.read(r, begun)
+		begun = c.read(r, begun, a.closed)
 		a.full <- c // which has room for all
 	}
 }
 
 // read reads the next chunk, which begins with what is left over of the one before, and
-// returns what is left over of this one.
-func (c *chunk) read(r io.Reader, begun []byte) (rest []byte) {
+// returns what is left over of this one. It stops between two reads once nobody wants it.
+func (c *chunk) read(r io.Reader, begun []byte, unwanted func() bool) (rest []byte) {
 	if c.room == nil {
 		c.room = make([]byte, chunkSize)
 		c.rows = make([]rowAt, 0, chunkSize/(rowLen+1))
 	}
 	n := copy(c.room, begun)
 	whole := 0
-	for tries := 0; whole == 0 && n < len(c.room) && c.err == nil; tries++ {
+	for tries := 0; whole == 0 && n < len(c.room) && c.err == nil && !unwanted(); tries++ {
 		var m int
 		m, c.err = r.Read(c.room[n:])
 		whole = bytes.LastIndexByte(c.room[n:n+m], '\n') + 1

@@ -112,7 +112,7 @@ func (l *lines) ended(err error) {
 // row returns the next line if it is a row as Open vSwitch writes it and wholly in the
 // buffer, and else nil. It is valid until the next call of row or next.
 func (l *lines) row() *Row {
-	if l.midLine || l.skipping {
+	if l.midLine || l.skipping || l.start == l.end && !l.fill() {
 		return nil
 	}
 	for len(l.rows) > 0 && l.rows[0].at < l.start {

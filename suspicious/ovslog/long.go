@@ -35,7 +35,8 @@ func (r *Reader) text(s []byte) (all bool) {
 	// Nor is a part whole that a container's log says is none.
 	parted := part || r.parted || len(r.pieces) > 0 && hasStamp(r.pieces[0]) && !hasStamp(body) &&
 		(bytes.Contains(body, []byte(neighborhood)) || bytes.Contains(body, []byte(announcement)))
-	if !parted && r.take(s, body, false) {
+	timeless := r.timeless(s)
+	if !parted && !timeless && r.take(s, body, false) {
 		return false
 	}
 	r.parted = part
@@ -50,6 +51,9 @@ func (r *Reader) text(s []byte) (all bool) {
 		if r.joinRaw() {
 			return true
 		}
+	}
+	if timeless && r.take(s, body, false) {
+		return false
 	}
 	if len(r.pieces) > 0 && (begins || !r.goesOn && r.enough(body)) {
 		r.endPieces()
@@ -94,16 +98,32 @@ func cutBars(s []byte) []byte {
 	return s
 }
 
+// timeless reports whether a message has no time because it was wrapped off, and is what is
+// under way: a line of the greatest width, or with a soft end, that has a time and no message.
+func (r *Reader) timeless(s []byte) bool {
+	if len(r.pieces) == 0 || !r.soft || !hasStamp(r.pieces[0]) {
+		return false
+	}
+	v, ok := parseVlog(s)
+	if !ok || len(v.stamp) > 0 {
+		return false
+	}
+	_, ok = parseVlog(r.pieces[0])
+	return !ok
+}
+
 // settle takes the pieces for a whole line if they make one and only seemed to go on,
 // with a number at their end: what comes now can't be the rest of it.
 func (r *Reader) settle() bool {
 	if len(r.pieces) == 0 || len(r.pieces) > maxTried || !r.seemed || r.order == newestFirst {
 		return false
 	}
-	goesOn := r.goesOn
-	r.goesOn = false
+	// What is under way by now has a line and a prefix of its own.
+	goesOn, prefix, rowPrefix := r.goesOn, bytes.Clone(r.prefix), bytes.Clone(r.rowPrefix)
+	r.goesOn, r.settling = false, true
 	whole := r.joinParts(r.pieces)
-	r.goesOn = goesOn
+	r.goesOn, r.settling = goesOn, false
+	r.prefix, r.rowPrefix = append(r.prefix[:0], prefix...), append(r.rowPrefix[:0], rowPrefix...)
 	return whole
 }
 
@@ -398,9 +418,6 @@ func (r *Reader) take(s, body []byte, joined bool) bool {
 		return true
 	}
 	v, ok := parseVlog(s)
-	if ok && !joined && len(v.stamp) == 0 && len(r.pieces) > 0 && hasStamp(r.pieces[0]) {
-		return false // its time was wrapped off
-	}
 	if r.goesOn && bytes.Contains(s, []byte(logSet)) {
 		return false // its last number may be half of one
 	}

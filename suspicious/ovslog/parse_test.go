@@ -104,3 +104,27 @@ func TestColumns(t *testing.T) {
 	check("column", 13, func(b []byte) (uint64, bool) { return parseColumn((*[13]byte)(b)) })
 	check("wide column", 20, func(b []byte) (uint64, bool) { return parseWide((*[20]byte)(b)) })
 }
+
+// TestNoTime has messages without a time follow lines that have one, which were not wrapped
+// off them.
+func TestNoTime(t *testing.T) {
+	for _, before := range []string{
+		"[2024-05-01 10:00:00] step one",
+		"2024-05-01T10:00:00.000Z|00010|pmd_perf(pmd-c01/id:8)|WARN|Suspicious iteration (Excessive total cycles): iter=5 dur",
+		"2024-05-01T10:00:00.000Z|00011|bridge|INFO|",
+	} {
+		text := before + "\n00012|dpif_netdev|INFO|There are 2 pmd threads on numa node 1\n"
+		var got []Record
+		r := NewReader(strings.NewReader(text))
+		for rec := range r.Records() {
+			got = append(got, rec)
+		}
+		if len(got) != 1 {
+			t.Errorf("after %q: %d records, want 1; lost %v", before, len(got), r.Stats().Lost)
+			continue
+		}
+		if n, ok := got[0].(*Threads); !ok || n.Count != 2 || n.NUMA != 1 || n.Seq != 12 || n.Line != 2 || !n.Time.IsZero() {
+			t.Errorf("after %q: %+v", before, got[0])
+		}
+	}
+}

@@ -72,6 +72,7 @@ type Reader struct {
 	rawPieces [][]byte // the same as they are in the input
 	piecesAt  int      // its line
 	seemed    bool     // its last piece ends with a number that may go on
+	settling  bool     // it is being taken after another one has begun
 	folds     bool     // quoted-printable is what was done to the text last
 	wraps     bool     // every line of the greatest width goes on in the next
 	folding   bool     // the line under way is such a one
@@ -85,7 +86,9 @@ type Reader struct {
 	parted    bool     // the last line did
 }
 
-// NewReader returns a Reader of r, which may be compressed with gzip and be UTF-16.
+// NewReader returns a Reader of r, which may be compressed with gzip and be UTF-16. Of a
+// long r all but the beginning is read in a goroutine of the Reader's: when a loop over
+// Records ends early, a read may still be under way, so nobody else may use r then.
 func NewReader(r io.Reader) *Reader {
 	return &Reader{src: r, threads: make(map[string]*thread), known: make(map[string][]string)}
 }
@@ -285,6 +288,9 @@ func (r *Reader) plain(v *vlog) bool {
 func (r *Reader) say(v *vlog, h *header, isHeader, isTable bool) {
 	t := r.thread(v.thread)
 	o := Origin{Thread: t.name, Seq: v.seq, Line: r.in.number}
+	if r.settling {
+		o.Line = r.piecesAt
+	}
 	o.Time = r.time(v.stamp)
 	switch {
 	case isHeader:

@@ -2,7 +2,6 @@ package pmd
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/pmdperf/pmdperf/export/ovs"
@@ -23,11 +22,6 @@ func (r report) write(w io.Writer) {
 }
 
 func (r report) json() any { return r.data() }
-
-// printed is a print that writes a text.
-func printed(text fmt.Stringer) func(io.Writer) {
-	return func(w io.Writer) { io.WriteString(w, text.String()) }
-}
 
 // printout is memory for pmd-perf-show.
 type printout struct {
@@ -90,7 +84,7 @@ func statsShow(ctx context.Context, c *call) (answer, error) {
 	}
 	c.addMain()
 	return report{c,
-		printed(ovs.BuildStats(c.snaps, ovs.Options{})),
+		func(w io.Writer) { io.WriteString(w, ovs.BuildStats(c.snaps, ovs.Options{}).String()) },
 		func() any { return c.newDocument(ovs.Options{NoHistograms: true}) }}, nil
 }
 
@@ -144,7 +138,7 @@ func rxqShow(ctx context.Context, c *call) (answer, error) {
 	}
 	seconds := ovs.UsageSeconds(int(c.numbers["-secs"]))
 	r := ovs.BuildRxq(c.snaps, seconds, ovs.Options{})
-	return report{c, printed(r), func() any {
+	return report{c, func(w io.Writer) { io.WriteString(w, r.String()) }, func() any {
 		d := rxqData{Seconds: seconds, Threads: []rxqThread{}, remarks: c.remarks}
 		for _, b := range r.Blocks {
 			t := rxqThread{Core: b.Thread.Core, NUMA: b.Thread.NUMA, Isolated: *b.Isolated, Queues: []rxqQueue{}}
@@ -185,7 +179,7 @@ func sleepShow(ctx context.Context, c *call) (answer, error) {
 		return nil, err
 	}
 	r := ovs.BuildSleep(c.snaps, c.MaxSleep, ovs.Options{})
-	return report{c, printed(r), func() any {
+	return report{c, func(w io.Writer) { io.WriteString(w, r.String()) }, func() any {
 		d := sleepData{Default: uint64(max(0, c.MaxSleep).Microseconds()), Threads: []sleepThread{}, remarks: c.remarks}
 		for _, b := range r.Blocks {
 			d.Threads = append(d.Threads, sleepThread{b.Thread.Core, b.Thread.NUMA, *b.MaxSleep})
