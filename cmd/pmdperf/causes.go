@@ -117,15 +117,3 @@ func announce(all []explain.Status, say func(string)) {
 		names = nil
 	}
 }
-
-// lockedWriter lets several goroutines write.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(b)
-}

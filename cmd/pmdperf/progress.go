@@ -14,10 +14,9 @@ import (
 // place; elsewhere after a second and then every quietInterval. One goroutine at a
 // time may use it.
 type progress struct {
-	w       io.Writer
+	to      *console
 	inPlace bool
 	whole   time.Duration // of the run, 0 if it has no end
-	written int           // characters of the line on the terminal
 
 	// When something was shown last, and how many packets had been received.
 	at time.Duration
@@ -27,8 +26,8 @@ type progress struct {
 // quietInterval is how often a line is due where lines stay.
 const quietInterval = 5 * time.Second
 
-func newProgress(w io.Writer, whole time.Duration) *progress {
-	return &progress{w: w, inPlace: isTerminal(w), whole: whole}
+func newProgress(to *console, whole time.Duration) *progress {
+	return &progress{to: to, inPlace: isTerminal(to.w), whole: whole}
 }
 
 // isTerminal reports whether w is a terminal, or another character device, where a
@@ -48,11 +47,10 @@ func (p *progress) show(r dataplane.Result) {
 	}
 	line := p.line(&r)
 	if !p.inPlace {
-		fmt.Fprintf(p.w, "pmdperf: %s\n", line)
+		fmt.Fprintf(p.to, "pmdperf: %s\n", line)
 		return
 	}
-	fmt.Fprintf(p.w, "\r%-*s", p.written, line)
-	p.written = len(line)
+	p.to.replace(line)
 }
 
 // line returns the line, of less than 80 characters as a rule, for the time since it
@@ -83,9 +81,4 @@ func (p *progress) line(r *dataplane.Result) string {
 }
 
 // end takes the line off the terminal.
-func (p *progress) end() {
-	if p.written > 0 {
-		fmt.Fprintf(p.w, "\r%*s\r", p.written, "")
-		p.written = 0
-	}
-}
+func (p *progress) end() { p.to.blank() }

@@ -213,7 +213,7 @@ func (f *runFlags) forward(cmd *cobra.Command, cfg dataplane.Config) (err error)
 
 	defer fixProcs(max(len(cfg.Cores), 1) + 1)()
 	cfg.Registry = new(perf.Registry)
-	stderr := &lockedWriter{w: cmd.ErrOrStderr()}
+	stderr := &console{w: cmd.ErrOrStderr()}
 	cfg.Warn = func(what string) { fmt.Fprintf(stderr, "pmdperf: warning: %s\n", what) }
 	say := func(what string) { fmt.Fprintf(stderr, "pmdperf: %s\n", what) }
 	watch, err := f.supervise.supervise(cfg.Registry, say, cfg.Warn)
@@ -249,8 +249,7 @@ func (f *runFlags) forward(cmd *cobra.Command, cfg dataplane.Config) (err error)
 		ends = append(ends, end)
 		return nil
 	}
-	progress := newProgress(cmd.ErrOrStderr(), cfg.Duration)
-	progress.w = stderr
+	progress := newProgress(stderr, cfg.Duration)
 	cfg.Progress = progress.show
 	result, err := dataplane.Run(ctx, cfg)
 	progress.end()
