@@ -278,21 +278,17 @@ func (cell *overheadCell) slice(ctx context.Context, w *rig, l perf.Level, d tim
 	return nil
 }
 
-// changes returns how much the levels change the throughput, in percent.
-func (cell *overheadCell) changes() (list []Estimate) {
-	for _, l := range plainLevels[1:] {
-		list = append(list, change(cell.plain[levelOff].mpps, cell.plain[l.name].mpps))
-	}
-	return append(list, change(cell.off.mpps, cell.all.mpps))
-}
+// besideProbes is how wide the interval of everything may be, in parts of the width that
+// is wanted, as long as what the probes cost is not added: the squares add up.
+const besideProbes = 0.8
 
-// more returns how many more rounds it takes until no change has an interval wider
-// than width.
+// more returns how many more rounds it takes until no change, in percent, has an interval
+// wider than width.
 func (cell *overheadCell) more(width float64) (rounds int) {
-	for _, e := range cell.changes() {
-		rounds = max(rounds, moreRounds(e, cell.rounds, width))
+	for _, l := range plainLevels[1:] {
+		rounds = max(rounds, moreRounds(change(cell.plain[levelOff].mpps, cell.plain[l.name].mpps), cell.rounds, width))
 	}
-	return rounds
+	return max(rounds, moreRounds(change(cell.off.mpps, cell.all.mpps), cell.rounds, besideProbes*width))
 }
 
 // report adds the cells' rows.
@@ -351,7 +347,7 @@ func (cell *overheadCell) report(r *Report, probe Estimate) {
 		e := change(off.mpps, s.mpps)
 		row(l.name, s, e, difference(off.cycles, s.cycles), moreRounds(e, cell.rounds, widthWanted))
 	}
-	e := change(cell.off.mpps, cell.all.mpps)
+	e := plus(change(cell.off.mpps, cell.all.mpps), probe, 1)
 	cost := difference(cell.off.cycles, cell.all.cycles)
-	row(levelEverything, &cell.all, plus(e, probe, 1), plus(cost, probe, -middle(off.cycles)/100), moreRounds(e, cell.rounds, widthWanted))
+	row(levelEverything, &cell.all, e, plus(cost, probe, -middle(off.cycles)/100), moreRounds(e, cell.rounds, widthWanted))
 }
