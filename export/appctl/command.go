@@ -29,9 +29,8 @@ type Command struct {
 	// Text runs the command and writes its result to w, or returns the error that
 	// the client is told in its stead. Writing doesn't fail; w is not to be used by
 	// several goroutines or after the return. A missing newline at the end is added.
-	// Arguments hold the client's bytes and may not be UTF-8. The
-	// context ends when the server is closed; Close waits for the function to
-	// return. It must not be nil.
+	// Arguments hold the client's bytes and may not be UTF-8. The context ends when
+	// the server is closed; Close waits for the function to return. It must not be nil.
 	Text func(ctx context.Context, w io.Writer, args []string) error
 
 	// JSON runs the command for a client that asked for JSON, and returns what

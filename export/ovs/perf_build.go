@@ -17,7 +17,7 @@ func BuildPerf(snaps []*perf.Snapshot, o Options) *PerfReport {
 }
 
 // Build makes r what BuildPerf returns, in the memory that r has: who shows often makes
-// less garbage with it. What is of r before is no longer valid.
+// less garbage with it. What r had before is no longer valid.
 func (r *PerfReport) Build(snaps []*perf.Snapshot, o Options) {
 	r.Unread = nil
 	blocks := r.Blocks[:0]

@@ -115,14 +115,14 @@ func (r *Reader) timeless(s []byte) bool {
 // settle takes the pieces for a whole line if they make one and only seemed to go on,
 // with a number at their end: what comes now can't be the rest of it.
 func (r *Reader) settle() bool {
-	if len(r.pieces) == 0 || len(r.pieces) > maxTried || !r.seemed || r.order == newestFirst {
+	if len(r.pieces) > maxTried || !r.seemed || r.order == newestFirst {
 		return false
 	}
 	// What is under way by now has a line and a prefix of its own.
-	goesOn, prefix, rowPrefix := r.goesOn, bytes.Clone(r.prefix), bytes.Clone(r.rowPrefix)
-	r.goesOn, r.settling = false, true
-	whole := r.joinParts(r.pieces)
-	r.goesOn, r.settling = goesOn, false
+	prefix, rowPrefix := bytes.Clone(r.prefix), bytes.Clone(r.rowPrefix)
+	r.settling = true
+	whole := r.joinParts(r.pieces, false)
+	r.settling = false
 	r.prefix, r.rowPrefix = append(r.prefix[:0], prefix...), append(r.rowPrefix[:0], rowPrefix...)
 	return whole
 }
@@ -332,18 +332,14 @@ func (r *Reader) join(piece []byte) bool {
 	if len(parts) > maxTried {
 		return false
 	}
-	if r.joinParts(parts) {
+	if r.joinParts(parts, r.goesOn) {
 		return true
 	}
 	if r.order != newestFirst {
 		return false
 	}
 	slices.Reverse(parts)
-	goesOn := r.goesOn
-	r.goesOn = r.atWidth(r.rawPieces[0]) // which has the end of the line
-	whole := r.joinParts(parts)
-	r.goesOn = goesOn
-	return whole
+	return r.joinParts(parts, r.atWidth(r.rawPieces[0])) // which has the end of the line
 }
 
 // atWidth reports whether a line is as wide as any and ends with a number, which may go on
@@ -355,7 +351,11 @@ func (r *Reader) atWidth(raw []byte) bool {
 // halved reports whether a part of the prefix is missing in the middle.
 func halved(v *vlog) bool { return bytes.IndexByte(v.module, '(') >= 0 }
 
-func (r *Reader) joinParts(parts [][]byte) bool {
+// joinParts is join for parts in their order. goesOn says that a number at their end may go
+// on in what comes next.
+func (r *Reader) joinParts(parts [][]byte, goesOn bool) bool {
+	defer func(before bool) { r.goesOn = before }(r.goesOn)
+	r.goesOn = goesOn
 	for blanks := range 1 << (len(parts) - 1) {
 		if r.loose = parted(parts, blanks); r.loose && r.soft {
 			continue
